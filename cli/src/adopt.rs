@@ -20,6 +20,7 @@ mod tests;
 use crate::check::cluster_list::ListError;
 use crate::configuration::LoadedConfig;
 use crate::kubeconfig::{Connection, connect, connect_as};
+use crate::live_names;
 use crate::standard_output::print;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration};
@@ -59,7 +60,7 @@ pub(crate) struct Arguments {
     queue: String,
 
     /// Namespace of the jobs [default: that of the context]
-    #[arg(long, short)]
+    #[arg(long, short, add = live_names::namespaces())]
     namespace: Option<String>,
 
     /// Select jobs in all namespaces, each into its own LocalQueue

@@ -1,23 +1,28 @@
-//! `lockkeeper diff`: the effect of a change of queues, cohorts, flavors and classes on the workloads of a cluster.
+//! `lockkeeper diff`: the effect of a change of queues, cohorts, flavors and classes on the workloads of a cluster, and the
+//! findings that it adds or resolves.
 
+mod findings;
 mod report;
 
 use crate::Failure;
+use crate::live_names;
 use crate::report_format::to_pretty_json;
 use crate::standard_output::print_visible;
-use crate::world_source::{Scheduler, SourceArguments};
+use crate::world_source::{QueueObjects, Scheduler, SourceArguments, is_kueue};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use findings::compare_findings;
 use lockkeeper_crdgen::diff::source::Source;
-use lockkeeper_explain::{Comparison, WorldBuilder, compare};
-use report::{markdown_report, text_report};
+use lockkeeper_explain::{WorldBuilder, compare};
+use report::{DiffReport, markdown_report, text_report};
 use serde_json::Value;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Exit codes, for `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-  0  the change affects no workload in the way that --fail-on names
+  0  the change has no effect of the kind that --fail-on names
   1  it does
   2  usage or configuration error, or unreadable input
   141  the reader of standard output closed it";
@@ -34,7 +39,7 @@ pub(crate) struct Arguments {
     sources: Vec<String>,
 
     /// Namespace of LocalQueues without one [default: that of the context; with --dump `default`]
-    #[arg(long, short)]
+    #[arg(long, short, add = live_names::namespaces())]
     namespace: Option<String>,
 
     #[command(flatten)]
@@ -65,7 +70,8 @@ enum Output {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
-    /// A running workload is preempted or may be, or a workload no longer starts or has no queue
+    /// A running workload is preempted or may be, a workload no longer starts or has no queue, a rule reports a new error, or
+    /// a preemption loop becomes possible
     Harm,
     /// Any effect
     Any,
@@ -75,39 +81,54 @@ enum FailOn {
 
 /// Compares, prints the report, and returns the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let comparison = comparison(arguments)?;
+    let report = diff_report(arguments)?;
     let text = match arguments.output {
-        Output::Text => text_report(&comparison),
-        Output::Markdown => markdown_report(&comparison),
-        Output::Json => to_pretty_json(&comparison)?,
+        Output::Text => text_report(&report),
+        Output::Markdown => markdown_report(&report),
+        Output::Json => to_pretty_json(&report)?,
     };
     print_visible(&text)?;
     let is_failure = match arguments.fail_on {
-        FailOn::Harm => comparison.is_harmful(),
-        FailOn::Any => !comparison.is_empty(),
+        FailOn::Harm => report.is_harmful(),
+        FailOn::Any => !report.is_empty(),
         FailOn::Never => false,
     };
     Ok(ExitCode::from(u8::from(is_failure)))
 }
 
-fn comparison(arguments: &Arguments) -> Result<Comparison, Failure> {
+fn diff_report(arguments: &Arguments) -> Result<DiffReport, Failure> {
     let (old, new) = changed_objects(&arguments.sources)?;
     let source = &arguments.source;
-    let base = source.read(arguments.namespace.as_deref())?;
-    if base.builder.is_partial() {
+    let mut read = source.read(arguments.namespace.as_deref())?;
+    if read.builder.is_partial() {
         return Err(Failure::Usage(anyhow!(
             "the account may not list all queues and workloads, so the effect is not known; grant the right to list them in all namespaces, or use --dump"
         )));
     }
-    let namespace = base.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-    let before = match &old {
-        Some(old) => overlaid(&base.builder, &new, old, namespace),
-        None => base.builder.clone(),
+    let base = Side {
+        world: std::mem::take(&mut read.builder),
+        objects: std::mem::take(&mut read.queue_objects),
     };
-    let removed = old.as_deref().unwrap_or_default();
-    let after = overlaid(&base.builder, removed, &new, namespace);
-    let build = |builder: WorldBuilder| source.build(builder, arguments.scheduler, &base);
-    Ok(compare(&build(before)?, &build(after)?))
+    let namespace = read.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    let before = match &old {
+        Some(old) => base.overlaid(&new, old, namespace),
+        None => base.clone(),
+    };
+    let after = base.overlaid(old.as_deref().unwrap_or_default(), &new, namespace);
+    let is_kueue = is_kueue(&after.world, arguments.scheduler);
+    let config = source.scheduler_config(&read, is_kueue)?.config;
+    let findings = compare_findings(&before.objects, &after.objects, &config, now_seconds());
+    let build = |side: Side| source.build(side.world, arguments.scheduler, &read);
+    Ok(DiffReport {
+        workloads: compare(&build(before)?, &build(after)?),
+        findings: findings.map_err(Failure::Usage)?,
+    })
+}
+
+/// The seconds since 1970.
+fn now_seconds() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
 }
 
 /// The objects before the change, if there are two sources, and after it.
@@ -129,32 +150,43 @@ fn changed_objects(sources: &[String]) -> Result<(Option<Vec<Value>>, Vec<Value>
     }
 }
 
-/// The objects of `base` without `removed`, and with `added` in place of those of the same name. `namespace` is that of
-/// LocalQueues without one.
-fn overlaid(
-    base: &WorldBuilder,
-    removed: &[Value],
-    added: &[Value],
-    namespace: &str,
-) -> WorldBuilder {
-    let with_namespace = |object: &Value| {
-        let mut object = object.clone();
-        let is_namespaced = object.get("kind").and_then(Value::as_str) == Some("LocalQueue");
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
-            && is_namespaced
-        {
-            metadata
-                .entry("namespace")
-                .or_insert_with(|| namespace.into());
+/// The objects before or after the change.
+#[derive(Clone)]
+struct Side {
+    world: WorldBuilder,
+    /// The objects that rules check.
+    objects: QueueObjects,
+}
+
+impl Side {
+    /// The objects without `removed`, and with `added` in place of those of the same name. `namespace` is that of LocalQueues
+    /// without one.
+    fn overlaid(&self, removed: &[Value], added: &[Value], namespace: &str) -> Self {
+        let mut side = self.clone();
+        for object in removed {
+            let object = with_namespace(object, namespace);
+            side.world.remove(&object);
+            side.objects.remove(&object);
         }
-        object
-    };
-    let mut builder = base.clone();
-    for object in removed {
-        builder.remove(&with_namespace(object));
+        for object in added {
+            let object = with_namespace(object, namespace);
+            side.objects.put(&object);
+            side.world.replace(object);
+        }
+        side
     }
-    for object in added {
-        builder.replace(with_namespace(object));
+}
+
+/// The object; a LocalQueue without a namespace is in this one.
+fn with_namespace(object: &Value, namespace: &str) -> Value {
+    let mut object = object.clone();
+    let is_namespaced = object.get("kind").and_then(Value::as_str) == Some("LocalQueue");
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        && is_namespaced
+    {
+        metadata
+            .entry("namespace")
+            .or_insert_with(|| namespace.into());
     }
-    builder
+    object
 }

@@ -5,6 +5,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use lockkeeper_check::yaml::place_and_message;
 use lockkeeper_kube_support::api_client::ApiClients;
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,13 @@ pub(crate) async fn connect_as(
     })
 }
 
+/// The names of the contexts. Without a path, the files are those that kubectl uses.
+pub(crate) fn context_names(path: Option<&Path>) -> Result<BTreeSet<String>, Error> {
+    let files = path.map_or_else(default_files, |it| vec![it.to_owned()]);
+    let contexts = read_merged(&files)?.contexts;
+    Ok(contexts.into_iter().map(|it| it.name).collect())
+}
+
 /// Builds the clients of a process that runs for long, for the current context.
 pub(crate) async fn clients(path: Option<&Path>) -> Result<ApiClients, Error> {
     let loaded = load(path, None).await?;
@@ -107,13 +115,7 @@ async fn load(path: Option<&Path>, context: Option<&str>) -> Result<LoadedConfig
         ),
         error => describe_error(first, &error),
     };
-    let mut read = Kubeconfig::default();
-    for file in &files {
-        let next = Kubeconfig::read_from(file).map_err(|error| describe_error(file, &error))?;
-        read = read
-            .merge(next)
-            .map_err(|error| describe_error(file, &error))?;
-    }
+    let read = read_merged(&files)?;
     let plugins = plugins(&read);
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
@@ -125,6 +127,18 @@ async fn load(path: Option<&Path>, context: Option<&str>) -> Result<LoadedConfig
         subject: format!("cannot use {}", first.display()),
         plugins,
     })
+}
+
+/// Reads kubeconfig files. What is in several of them is that of the first one.
+fn read_merged(files: &[PathBuf]) -> Result<Kubeconfig, Error> {
+    let mut read = Kubeconfig::default();
+    for file in files {
+        let next = Kubeconfig::read_from(file).map_err(|error| describe_error(file, &error))?;
+        read = read
+            .merge(next)
+            .map_err(|error| describe_error(file, &error))?;
+    }
+    Ok(read)
 }
 
 /// The credential plugins of a kubeconfig, for the message when one of them fails.

@@ -13,6 +13,7 @@ mod dump;
 mod explain;
 mod file_replacement;
 mod kubeconfig;
+mod live_names;
 mod logging;
 mod manifest_text;
 mod observe;
@@ -33,7 +34,9 @@ mod world_source;
 
 use anyhow::Error;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use lockkeeper_crdgen::cli::Outcome;
+use shell_integration::COMPLETION_VARIABLE;
 use standard_output::{CLOSED_EXIT_CODE, StandardOutput, closed_exit_code};
 use std::env;
 use std::io::{Write, stderr};
@@ -126,7 +129,7 @@ enum Command {
     Tune(Box<tune::TuneArguments>),
     /// List the rules, or print the page of a rule
     Rules(rules::Arguments),
-    /// Generate shell completions
+    /// Print the script that completes commands, flags and names in a shell
     Completions(shell_integration::CompletionsArguments),
     /// Write the man pages into a folder
     Man(shell_integration::ManArguments),
@@ -168,6 +171,10 @@ fn arguments() -> Arguments {
 }
 
 fn main() -> ExitCode {
+    // Ends the process if a shell asks for completions.
+    CompleteEnv::with_factory(Arguments::command)
+        .var(COMPLETION_VARIABLE)
+        .complete();
     let arguments = arguments();
     let done = match arguments.command {
         Command::Serve(arguments) => controller::run_serve(&arguments),

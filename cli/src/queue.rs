@@ -1,6 +1,7 @@
 //! `lockkeeper queue` and `lockkeeper top`: what is pending, and how much of the quota is used.
 
 use crate::Failure;
+use crate::live_names;
 use crate::report_format::{to_pretty_json, to_table};
 use crate::standard_output::print_visible;
 use crate::world_source::{Scheduler, SourceArguments};
@@ -17,7 +18,7 @@ pub(crate) struct QueueArguments {
     cluster_queue: Option<String>,
 
     /// Namespace of the workloads [default: that of the context; with --dump all]
-    #[arg(long, short)]
+    #[arg(long, short, add = live_names::namespaces())]
     namespace: Option<String>,
 
     /// Workloads of all namespaces

@@ -2,18 +2,47 @@
 
 use crate::{Arguments, Failure, standard_output};
 use anyhow::Context;
-use clap::{Args, CommandFactory};
-use clap_complete::{Shell, generate};
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 use clap_mangen::generate_to;
 use std::fs;
 use std::path::PathBuf;
 
+/// The environment variable with the name of the shell that asks for completions.
+pub(crate) const COMPLETION_VARIABLE: &str = "LOCKKEEPER_COMPLETE";
+
+/// The program that kubectl runs for `kubectl lockkeeper <TAB>`, with the words behind the name of the plugin. The output is that for
+/// fish: kubectl expects a value with its description in each line, and a last line that says what else to complete: 4 for
+/// no file names.
+const KUBECTL_SCRIPT: &str = "\
+#!/bin/sh
+# Completions of `kubectl lockkeeper`. Put this file as kubectl_complete-lockkeeper, executable, into a folder of PATH.
+LOCKKEEPER_COMPLETE=fish kubectl-lockkeeper -- lockkeeper \"$@\"
+echo :4
+";
+
 /// The flags of `lockkeeper completions`.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArguments {
-    /// Shell to generate completions for
+    /// Shell to print the script for
     #[arg(value_enum)]
     shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Shell {
+    /// For .bashrc: source <(lockkeeper completions bash)
+    Bash,
+    /// For rc.elv: eval (lockkeeper completions elvish | slurp)
+    Elvish,
+    /// For config.fish: lockkeeper completions fish | source
+    Fish,
+    /// The program kubectl_complete-lockkeeper, which kubectl runs for its plugin
+    Kubectl,
+    /// For the profile: lockkeeper completions powershell | Out-String | Invoke-Expression
+    Powershell,
+    /// For .zshrc: source <(lockkeeper completions zsh)
+    Zsh,
 }
 
 /// The flags of `lockkeeper man`.
@@ -24,14 +53,23 @@ pub(crate) struct ManArguments {
 }
 
 pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    Ok(standard_output::print(&script(arguments.shell)?)?)
+}
+
+/// The script that makes a shell ask this program for completions.
+fn script(shell: Shell) -> Result<Vec<u8>, Failure> {
+    let completer: &dyn EnvCompleter = match shell {
+        Shell::Bash => &Bash,
+        Shell::Elvish => &Elvish,
+        Shell::Fish => &Fish,
+        Shell::Kubectl => return Ok(KUBECTL_SCRIPT.into()),
+        Shell::Powershell => &Powershell,
+        Shell::Zsh => &Zsh,
+    };
     let mut text = Vec::new();
-    generate(
-        arguments.shell,
-        &mut Arguments::command(),
-        "lockkeeper",
-        &mut text,
-    );
-    Ok(standard_output::print(&text)?)
+    let name = "lockkeeper";
+    completer.write_registration(COMPLETION_VARIABLE, name, name, name, &mut text)?;
+    Ok(text)
 }
 
 /// Writes a page for each command.
@@ -45,10 +83,10 @@ pub(crate) fn write_man_pages(arguments: &ManArguments) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ManArguments, write_man_pages};
+    use super::{COMPLETION_VARIABLE, ManArguments, Shell, script, write_man_pages};
     use crate::Arguments;
     use clap::{Command, CommandFactory, ValueEnum};
-    use clap_complete::{Shell, generate};
+    use clap_complete::engine::complete;
     use std::fs;
     use tempfile::TempDir;
 
@@ -73,13 +111,30 @@ mod tests {
     }
 
     #[test]
-    fn completions_every_shell_contains_flags() {
+    fn script_of_every_shell_asks_this_program() {
         for shell in Shell::value_variants() {
-            let mut text = Vec::new();
-            generate(*shell, &mut Arguments::command(), "lockkeeper", &mut text);
+            let text = script(*shell).unwrap_or_default();
             let text = String::from_utf8(text).unwrap();
-            assert!(text.contains("fail-on"), "{shell}");
+            assert!(text.contains(COMPLETION_VARIABLE), "{shell:?}: {text}");
         }
+    }
+
+    #[track_caller]
+    fn completions(words: &[&str]) -> Vec<String> {
+        let words = words.iter().map(Into::into).collect::<Vec<_>>();
+        let last = words.len() - 1;
+        let found = complete(&mut Arguments::command(), words, last, None).unwrap();
+        let values = found.iter().map(|it| it.get_value().to_string_lossy());
+        values.map(Into::into).collect()
+    }
+
+    #[test]
+    fn commands_flags_and_values_are_completed() {
+        assert_eq!(completions(&["lockkeeper", "exp"]), ["explain"]);
+        let flags = completions(&["lockkeeper", "check", "--fail"]);
+        assert_eq!(flags, ["--fail-on"]);
+        let kinds = completions(&["lockkeeper", "explain", "--output", "j"]);
+        assert_eq!(kinds, ["json"]);
     }
 
     #[test]

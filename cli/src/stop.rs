@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::check::cluster_list::is_served;
 use crate::kubeconfig::Connection;
+use crate::live_names;
 use crate::standard_output::print;
 use crate::world_source::{ClusterArguments, Scheduler};
 use anyhow::{Error, anyhow};
@@ -40,11 +41,11 @@ pub(crate) struct ResumeArguments {
 #[derive(Debug, Args)]
 struct TargetArguments {
     /// clusterqueue/NAME, localqueue/NAME or workload/NAME
-    #[arg(value_name = "KIND/NAME", value_parser = Target::parse)]
+    #[arg(value_name = "KIND/NAME", value_parser = Target::parse, add = live_names::stoppable_objects())]
     target: Target,
 
     /// Namespace of a LocalQueue or Workload [default: that of the context]
-    #[arg(long, short)]
+    #[arg(long, short, add = live_names::namespaces())]
     namespace: Option<String>,
 
     #[command(flatten)]

@@ -1,20 +1,28 @@
 //! The objects that `explain` and `queue` answer from: a cluster, or a dump of one.
 
 pub(crate) mod cluster;
+mod collected;
+mod json_items;
 mod json_objects;
+mod queue_objects;
 pub(crate) mod scheduler_config;
+
+pub(crate) use queue_objects::QueueObjects;
 
 use crate::Failure;
 use crate::kubeconfig::{Connection, connect_as};
+use crate::live_names;
 use crate::manifest_text::read_documents;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
 use cluster::Note;
+use collected::Collected;
+use json_items::JsonError;
 use lockkeeper_api::config::{Compatibility, Config};
 use lockkeeper_cluster_state::settings;
 use lockkeeper_crdgen::manifests::{FileList, ListedFile};
 use lockkeeper_explain::{Project, World, WorldBuilder, WorldSettings};
-use scheduler_config::{SchedulerConfig, kueue_configuration};
+use scheduler_config::SchedulerConfig;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read};
@@ -50,7 +58,7 @@ pub(crate) struct ClusterArguments {
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig [default: its current context]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = live_names::contexts())]
     pub(crate) context: Option<String>,
 
     /// Account to impersonate
@@ -129,6 +137,8 @@ pub(crate) struct LoadedWorld {
 /// The objects before they are a world.
 pub(crate) struct ReadObjects {
     pub(crate) builder: WorldBuilder,
+    /// The manifests of queues, cohorts, flavors and classes.
+    pub(crate) queue_objects: QueueObjects,
     /// The namespace of names without one.
     pub(crate) namespace: Option<String>,
     /// The current time, of a cluster.
@@ -165,38 +175,27 @@ impl SourceArguments {
 
     /// Reads the objects. Without `namespace`, names without one are in that of the context, and in a dump in any.
     pub(crate) fn read(&self, namespace: Option<&str>) -> Result<ReadObjects, Failure> {
-        let mut builder = WorldBuilder::new();
-        let mut kueue_config = None;
-        let is_dump = self.read_dump(&mut |object| {
-            kueue_config = find_kueue_config(&object).or_else(|| kueue_config.take());
-            builder.add(object);
-        })?;
-        if is_dump {
-            return Ok(ReadObjects {
-                builder,
-                namespace: namespace.map(str::to_owned),
-                now_ms: None,
-                kueue_config: kueue_config.transpose().map_err(Failure::Usage)?,
-            });
+        let mut collected = Collected::default();
+        if !self.dump.is_empty() {
+            for path in &self.dump {
+                collect_path(path, &mut collected).map_err(Failure::Usage)?;
+            }
+            return collected.into_read_objects(namespace.map(str::to_owned), None);
         }
-        let mut add = |object: Value| builder.add(object);
+        let mut add = |object: Value| collected.add(object);
         let listed = self.cluster.list(namespace, &mut add)?;
         for note in listed.notes {
             if note.is_partial {
-                builder.mark_partial(note.text);
+                collected.builder.mark_partial(note.text);
             } else {
-                builder.assume(note.text);
+                collected.builder.assume(note.text);
             }
         }
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        Ok(ReadObjects {
-            builder,
-            namespace: Some(listed.namespace),
-            now_ms: i64::try_from(now.as_millis()).ok(),
-            kueue_config: None,
-        })
+        let now_ms = i64::try_from(now.as_millis()).ok();
+        collected.into_read_objects(Some(listed.namespace), now_ms)
     }
 
     /// Consumes the objects of the dump. Returns false without one: then the cluster is the source.
@@ -226,20 +225,34 @@ impl SourceArguments {
         scheduler: Option<Scheduler>,
         read: &ReadObjects,
     ) -> Result<World, Failure> {
-        let is_kueue = scheduler.map_or(
-            builder.has_objects_of(Project::Kueue) && !builder.has_objects_of(Project::Lockkeeper),
-            |it| it == Scheduler::Kueue,
-        );
-        let given = self.configuration()?;
-        let found = read.kueue_config.as_ref().filter(|_| is_kueue);
-        let default = SchedulerConfig::default_of(is_kueue);
-        let used = given.as_ref().or(found).unwrap_or(&default);
-        for assumption in &used.assumptions {
-            builder.assume(assumption.clone());
+        let is_kueue = is_kueue(&builder, scheduler);
+        let used = self.scheduler_config(read, is_kueue)?;
+        for assumption in used.assumptions {
+            builder.assume(assumption);
         }
-        let config = used.config.clone();
-        Ok(builder.build(world_settings(config, scheduler, is_kueue, read.now_ms)))
+        let settings = world_settings(used.config, scheduler, is_kueue, read.now_ms);
+        Ok(builder.build(settings))
     }
+
+    /// The configuration of the scheduler: that of `--config`, else that of the dump, else the default.
+    pub(crate) fn scheduler_config(
+        &self,
+        read: &ReadObjects,
+        is_kueue: bool,
+    ) -> Result<SchedulerConfig, Failure> {
+        let given = self.configuration()?;
+        let found = || read.kueue_config.clone().filter(|_| is_kueue);
+        let used = given.or_else(found);
+        Ok(used.unwrap_or_else(|| SchedulerConfig::default_of(is_kueue)))
+    }
+}
+
+/// Whether the decisions are those of Kueue.
+pub(crate) fn is_kueue(builder: &WorldBuilder, scheduler: Option<Scheduler>) -> bool {
+    scheduler.map_or(
+        builder.has_objects_of(Project::Kueue) && !builder.has_objects_of(Project::Lockkeeper),
+        |it| it == Scheduler::Kueue,
+    )
 }
 
 /// Builds the world of dumps, as `explain --dump` does.
@@ -254,13 +267,6 @@ pub(crate) fn load_dump(dump: Vec<PathBuf>) -> Result<World, Failure> {
         },
     };
     Ok(source.load(None, None)?.world)
-}
-
-/// The configuration of Kueue that an object or an item of a list is or has.
-fn find_kueue_config(object: &Value) -> Option<Result<SchedulerConfig, Error>> {
-    let items = object["items"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut all = std::iter::once(object).chain(items);
-    all.find_map(kueue_configuration)
 }
 
 /// The settings of a scheduler with this configuration.
@@ -282,41 +288,77 @@ pub(crate) fn world_settings(
     }
 }
 
-/// Consumes the objects of a file, of the files of a folder, or of standard input for `-`.
-fn read_path(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
-    if path.as_os_str() == "-" {
-        return consume_documents(path, consume);
-    }
-    let shown = path.display();
-    std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
-    for listed in FileList::default().list(path) {
-        match listed {
-            ListedFile::File(file) => read_object_file(&file, consume)?,
-            ListedFile::Unreadable { path, reason } => {
-                return Err(anyhow!("cannot read {}: {reason}", path.display()));
-            }
+/// Collects the objects of a file, of the files of a folder, or of standard input for `-`.
+fn collect_path(path: &Path, collected: &mut Collected) -> Result<(), Error> {
+    for file in files_of(path)? {
+        if is_json(&file) {
+            let shown = file.display();
+            let text = read_json(&file).with_context(|| format!("cannot read {shown}"))?;
+            let parts = json_objects::collect(&text, Collected::add);
+            let parts = parts.map_err(|error| json_error(&file, &error))?;
+            // The text of a large dump needs as much memory as its objects.
+            drop(text);
+            parts.into_iter().for_each(|it| collected.merge(it));
+        } else {
+            let documents = read_documents(&file)?;
+            documents.into_iter().for_each(|it| collected.add(it));
         }
     }
     Ok(())
 }
 
-fn read_object_file(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
-    let shown = path.display().to_string();
-    if path.extension().is_some_and(|it| it == "json") {
-        let text = read_json(path).with_context(|| format!("cannot read {shown}"))?;
-        let read = json_objects::for_each(&text, consume);
-        return read
-            .map_err(|error| anyhow!("{shown}:{}:{}: {error}", error.line(), error.column()));
+/// Consumes the objects of a file, of the files of a folder, or of standard input for `-`.
+fn read_path(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
+    for file in files_of(path)? {
+        if is_json(&file) {
+            let shown = file.display();
+            let text = read_json(&file).with_context(|| format!("cannot read {shown}"))?;
+            let read = json_objects::for_each(&text, &mut *consume);
+            read.map_err(|error| json_error(&file, &error))?;
+        } else {
+            let documents = read_documents(&file)?;
+            documents.into_iter().for_each(&mut *consume);
+        }
     }
-    consume_documents(path, consume)
+    Ok(())
+}
+
+/// The file, the files of the folder, or `-`.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if path.as_os_str() == "-" {
+        return Ok(vec![path.to_owned()]);
+    }
+    let shown = path.display();
+    std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    let listed = FileList::default().list(path).into_iter();
+    let files = listed.map(|it| match it {
+        ListedFile::File(file) => Ok(file),
+        ListedFile::Unreadable { path, reason } => {
+            Err(anyhow!("cannot read {}: {reason}", path.display()))
+        }
+    });
+    files.collect()
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "json")
+}
+
+fn json_error(path: &Path, error: &JsonError) -> Error {
+    anyhow!(
+        "{}:{}:{}: {error}",
+        path.display(),
+        error.line,
+        error.column
+    )
 }
 
 /// Reads a JSON file. Lists of a cluster may exceed the limit of other manifests.
-fn read_json(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
+fn read_json(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
     let size = File::open(path)?
         .take(JSON_MAX_BYTES + 1)
-        .read_to_end(&mut text)?;
+        .read_to_string(&mut text)?;
     if u64::try_from(size).unwrap_or(u64::MAX) > JSON_MAX_BYTES {
         let message = format!(
             "larger than {} MiB; split it into smaller files",
@@ -325,9 +367,4 @@ fn read_json(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(message));
     }
     Ok(text)
-}
-
-fn consume_documents(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
-    read_documents(path)?.into_iter().for_each(consume);
-    Ok(())
 }

@@ -43,6 +43,7 @@ pub mod scheduling_fields;
 pub mod settings;
 mod uncovered_resources;
 mod workload_phase;
+mod workload_placement;
 mod workload_store;
 mod workload_sync;
 mod workloads;
@@ -64,6 +65,10 @@ pub use quota_specs::{cohort_spec, queue_spec, selector};
 pub use reported_status::{EVICTION_STUCK, apply_reported_status, kept_out};
 pub use uncovered_resources::{uncovered_resources, uncovered_resources_message};
 pub use workload_phase::{NotQueuedReason, WorkloadPhase};
+pub use workload_placement::{
+    assigned_flavors, disruption_mode, effective_priorities, placement_priorities,
+    placement_request,
+};
 pub use workloads::{
     latest_end_s, lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy,
     workload_key,

@@ -50,6 +50,12 @@ pub const NAMESPACE_MISMATCH: &str =
 /// The most victims that a message names.
 const NAMES_MAX: usize = 5;
 
+/// The message of a workload that has quota and does not fit on nodes.
+#[must_use]
+pub fn waiting_for_nodes_message(obstacles: &str) -> String {
+    format!("Waiting for room on nodes: {obstacles}")
+}
+
 /// The reason for a decision of a cycle.
 #[must_use]
 pub const fn decision_reason(decision: &Decision) -> &'static str {

@@ -16,6 +16,7 @@
 //! the values of labels, are never released.
 
 mod departures;
+mod node_report;
 mod node_values;
 mod obstacles;
 mod plan;
@@ -26,6 +27,7 @@ mod reserve;
 mod unit_store;
 mod workload_entry;
 
+pub use node_report::NodeReport;
 pub use request::{
     PlacementDecision, PlacementOutcome, PlacementPodSet, PlacementRequest, Victim, VictimRef,
     WorkloadUnit,
@@ -151,6 +153,12 @@ impl PlacementState {
     /// protects, and the units on the nodes of the placement; if the pods do not fit, all pods once more.
     pub fn plan(&mut self, request: &PlacementRequest<'_>) -> PlacementDecision {
         plan::plan(&mut self.store, request)
+    }
+
+    /// What each node has for one pod of each pod set of a request, for answers to users. Changes no visible state. Costs the
+    /// pod sets times the nodes and their pods.
+    pub fn node_reports(&mut self, request: &PlacementRequest<'_>) -> Vec<NodeReport> {
+        node_report::node_reports(&mut self.store, request)
     }
 
     /// Decides as if these workloads, by namespace and name, were evicted already: whether a workload for whose quota they

@@ -1,6 +1,7 @@
 //! The answer about a workload. Field names are those of `--output json`; docs/explain.md describes them.
 
 use crate::change::Change;
+use crate::node_answer::NodePlacementAnswer;
 use serde::Serialize;
 
 /// The state of a workload.
@@ -57,6 +58,9 @@ pub struct Answer {
     /// The workloads that use a flavor and resource that it lacks, and why each may or may not be preempted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
+    /// Its placement on nodes, if its ClusterQueue places workloads on nodes and the input has nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<NodePlacementAnswer>,
     /// The smallest changes that each let it start, if it were the only pending workload.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,

@@ -94,11 +94,11 @@ impl Contest {
             ids.extend(evicted.filter(|it| is_evicted(state, *it)));
             has_returning |= queue == own && ids.len() != known;
             for other in ids.into_iter().filter(|it| *it != id) {
-                pending.push(contender(world, state, &groups, other)?);
+                pending.push(contender(state, &groups, other)?);
             }
         }
         let groups = groups(state, &trial.queue);
-        let subject = contender(world, state, &groups, id)?;
+        let subject = contender(state, &groups, id)?;
         Some(Self {
             subject,
             pending,
@@ -168,11 +168,9 @@ fn groups(state: &mut State, queue: &ClusterQueue) -> Vec<Group> {
     groups.collect()
 }
 
-fn contender(world: &World, state: &State, groups: &[Group], id: WorkloadId) -> Option<Contender> {
+fn contender(state: &State, groups: &[Group], id: WorkloadId) -> Option<Contender> {
     let view = state.workload_view(id);
     let queue = view.queue()?;
-    let workload = world.workload(state.workload_name(id))?;
-    let max_s = workload.spec.maximum_execution_time_seconds;
     let mut most = Amounts::new();
     let mut alternatives = vec![Amounts::new()];
     let mut has_choice = false;
@@ -201,7 +199,7 @@ fn contender(world: &World, state: &State, groups: &[Group], id: WorkloadId) -> 
         queue,
         priority: view.priority(),
         preemption_priority: view.preemption_priority(),
-        max_s: max_s.map(i64::from),
+        max_s: view.execution_time_max_s(),
         most,
         alternatives,
         is_scalable: view.pod_sets().iter().any(|it| it.count_min.is_some()),

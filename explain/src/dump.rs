@@ -17,16 +17,36 @@ const METADATA_FIELDS: [&str; 9] = [
     "uid",
 ];
 
-/// The fields of `status` that answers read.
-const STATUS_FIELDS: [&str; 7] = [
+/// The fields of `status` that answers read: of a Workload, and of kinds that placement on nodes reads.
+const STATUS_FIELDS: [&str; 12] = [
     "admission",
+    "allocatable",
     "conditions",
+    "disruptedPods",
+    "disruptionsAllowed",
     "nominatedPlacement",
+    "phase",
     "preemptionPriority",
     "priority",
     "reclaimablePods",
     "requeueState",
+    "startTime",
 ];
+
+/// The fields of the spec of a bound pod that answers read, beside those of a template.
+const POD_FIELDS: [&str; 2] = ["nodeName", "priority"];
+
+/// The fields of the spec of a node that answers read.
+const NODE_FIELDS: [&str; 2] = ["taints", "unschedulable"];
+
+/// An annotation of pods that mirror a static pod, which is never a victim.
+const MIRROR_POD: &str = "kubernetes.io/config.mirror";
+
+/// The label of a node with its host name.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// The label of the pods of a JobSet with its uid, which tells the workload of a pod.
+const JOBSET_UID: &str = "jobset.sigs.k8s.io/jobset-uid";
 
 /// The label of a namespace with its name, which the API server sets.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -36,11 +56,30 @@ pub fn reduce_object(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else {
         return;
     };
+    let kind = fields.get("kind").and_then(Value::as_str);
+    let (is_pod, is_node) = (kind == Some("Pod"), kind == Some("Node"));
     if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|key, _| METADATA_FIELDS.contains(&key.as_str()));
+        metadata.retain(|key, value| {
+            if let Some(annotations) = value.as_object_mut().filter(|_| key == "annotations") {
+                annotations.retain(|key, _| key == MIRROR_POD);
+                return !annotations.is_empty();
+            }
+            METADATA_FIELDS.contains(&key.as_str())
+        });
+    }
+    if let Some(spec) = fields.get_mut("spec").and_then(Value::as_object_mut) {
+        if is_pod {
+            template::reduce_pod_spec(spec, &POD_FIELDS);
+        } else if is_node {
+            spec.retain(|key, _| NODE_FIELDS.contains(&key.as_str()));
+        }
     }
     if let Some(status) = fields.get_mut("status").and_then(Value::as_object_mut) {
-        status.retain(|key, _| STATUS_FIELDS.contains(&key.as_str()));
+        status.retain(|key, _| {
+            let is_read = STATUS_FIELDS.contains(&key.as_str());
+            // The conditions of nodes and pods decide nothing, and have names in their messages.
+            is_read && !((is_pod || is_node) && key == "conditions")
+        });
     }
     let pod_sets = object
         .pointer_mut("/spec/podSets")
@@ -53,7 +92,7 @@ pub fn reduce_object(object: &mut Value) {
 }
 
 /// Replaces the names of objects by numbered ones, the same name always by the same, and removes messages and labels, which
-/// may contain names. Namespaces keep their labels, since ClusterQueues select them.
+/// may contain names. Namespaces and nodes keep their labels, which ClusterQueues and pods select.
 #[derive(Debug, Default)]
 pub struct NameReplacer {
     /// By kind and name.
@@ -75,7 +114,7 @@ impl NameReplacer {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        self.replace_metadata(object, own_prefix(&kind), kind == "Namespace");
+        self.replace_metadata(object, &kind);
         for (pointer, prefix) in [
             ("/spec/cohort", "cohort"),
             ("/spec/cohortName", "cohort"),
@@ -86,6 +125,7 @@ impl NameReplacer {
             ("/spec/preemptionPriorityClassName", "class"),
             ("/spec/priorityClassRef/name", "class"),
             ("/status/admission/clusterQueue", "cluster-queue"),
+            ("/spec/nodeName", "node"),
         ] {
             self.replace_at(object.pointer_mut(pointer), prefix);
         }
@@ -114,6 +154,17 @@ impl NameReplacer {
                 }
             }
         }
+        if kind == "Pod" {
+            self.replace_at(object.pointer_mut("/spec/priorityClassName"), "class");
+            for containers in ["/spec/containers", "/spec/initContainers"] {
+                for container in items(object.pointer_mut(containers)) {
+                    self.replace_at(container.get_mut("name"), "container");
+                }
+            }
+        }
+        if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+            status.remove("disruptedPods");
+        }
         for condition in items(object.pointer_mut("/status/conditions")) {
             if let Some(message) = condition.get_mut("message") {
                 *message = json!("");
@@ -124,21 +175,25 @@ impl NameReplacer {
         }
     }
 
-    fn replace_metadata(&mut self, object: &mut Value, prefix: &'static str, is_namespace: bool) {
+    fn replace_metadata(&mut self, object: &mut Value, kind: &str) {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return;
         };
-        self.replace_at(metadata.get_mut("name"), prefix);
+        self.replace_at(metadata.get_mut("name"), own_prefix(kind));
         self.replace_at(metadata.get_mut("namespace"), "namespace");
         for owner in items(metadata.get_mut("ownerReferences")) {
             self.replace_at(owner.get_mut("name"), "job");
         }
-        if is_namespace {
-            let labels = metadata.get_mut("labels").and_then(Value::as_object_mut);
-            let name = labels.and_then(|it| it.get_mut(NAMESPACE_NAME));
-            self.replace_at(name, "namespace");
-        } else {
-            metadata.remove("labels");
+        let labels = metadata.get_mut("labels").and_then(Value::as_object_mut);
+        match (kind, labels) {
+            ("Namespace", Some(labels)) => {
+                self.replace_at(labels.get_mut(NAMESPACE_NAME), "namespace");
+            }
+            ("Node", Some(labels)) => self.replace_at(labels.get_mut(HOSTNAME), "node"),
+            ("Pod", Some(labels)) => labels.retain(|key, _| key == JOBSET_UID),
+            _ => {
+                metadata.remove("labels");
+            }
         }
     }
 
@@ -171,6 +226,8 @@ fn own_prefix(kind: &str) -> &'static str {
         "ResourceFlavor" => "flavor",
         "PriorityClass" | "WorkloadPriorityClass" => "class",
         "Workload" => "workload",
+        "Node" => "node",
+        "Pod" => "pod",
         _ => "object",
     }
 }

@@ -4,6 +4,7 @@ use crate::answer::{Answer, Eviction, Forecast, HistoryEntry, Situation, StartBo
 use crate::eviction::eviction;
 use crate::identity::{controlling_job, queue_name};
 use crate::listing::{one_line, reported_reason};
+use crate::node_placement::{explain_nomination, explain_placement};
 use crate::pending::explain_pending;
 use crate::preemptors::preemptors;
 use crate::quota::{exceeds_nominal, requested_quota, used_quota};
@@ -13,7 +14,10 @@ use crate::world::World;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
-use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
+use lockkeeper_cluster_state::pending_reason::{
+    INADMISSIBLE, PENDING, WAITING_FOR_NODES, not_queued_message,
+};
+use lockkeeper_cluster_state::placement_state::PlacementState;
 use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, kept_out};
 use lockkeeper_preemption::{WorkloadId, WorkloadView};
 
@@ -102,7 +106,11 @@ fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut A
         condition.reason.clone_into(&mut answer.reason);
         condition.message.clone_into(&mut answer.message);
         answer.summary = format!("waits: {}", condition.message);
+        let waits_for_nodes = condition.reason == WAITING_FOR_NODES;
         answer.quota = requested_quota(&mut trial);
+        if waits_for_nodes {
+            explain_nodes(world, &mut trial, world.nodes.clone(), &[], answer);
+        }
         return;
     }
     if let WorkloadPhase::OnHold(until_s) = phase {
@@ -123,9 +131,33 @@ fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut A
         }
         return;
     }
-    let planned_s = explain_pending(&mut trial, answer);
-    if matches!(answer.forecast, Some(Forecast::Waits { .. })) {
-        set_start_bound(answer, start_bound(world, &trial, None, planned_s));
+    let outlook = explain_pending(world, &mut trial, answer);
+    match &answer.forecast {
+        Some(Forecast::Admitted { .. }) => {
+            explain_nodes(world, &mut trial, outlook.nodes, &[], answer);
+        }
+        Some(Forecast::Preempts { victims, .. }) => {
+            let victims = victims.clone();
+            explain_nodes(world, &mut trial, outlook.nodes, &victims, answer);
+        }
+        Some(Forecast::Waits { .. }) => {
+            let bound = start_bound(world, &trial, None, outlook.starts_by_s);
+            set_start_bound(answer, bound);
+        }
+        _ => {}
+    }
+}
+
+/// Places a workload that the quota suffices for on nodes, when `victims` have released theirs.
+fn explain_nodes(
+    world: &World,
+    trial: &mut Trial,
+    nodes: Option<PlacementState>,
+    victims: &[String],
+    answer: &mut Answer,
+) {
+    if let Some(admission) = trial.admission() {
+        explain_placement(world, &trial.workload, &admission, nodes, victims, answer);
     }
 }
 
@@ -160,6 +192,7 @@ fn explain_running(world: &World, key: &str, answer: &mut Answer) {
     } else {
         format!("has quota in ClusterQueue {queue}")
     };
+    explain_nomination(world, &trial.workload, answer);
     // Without the usage of others, the search would be wrong.
     if !world.is_partial {
         answer.preemptors = preemptors(&mut trial, id);
@@ -217,6 +250,7 @@ fn empty_answer(world: &World, workload: &Workload) -> Answer {
         quota: Vec::new(),
         victims: Vec::new(),
         candidates: Vec::new(),
+        placement: None,
         changes: Vec::new(),
         preemptors: Vec::new(),
         history: history(workload),

@@ -1,8 +1,11 @@
 //! What the scheduler does with a pending workload if nothing changes.
 
 use crate::answer::Forecast;
+use crate::node_placement::place;
+use crate::world::World;
 use lockkeeper_cluster_state::pending_reason::{decision_message, decision_reason};
-use lockkeeper_cluster_state::{ClusterState, FlavorSearches};
+use lockkeeper_cluster_state::placement_state::PlacementState;
+use lockkeeper_cluster_state::{ClusterState, FlavorSearches, admission};
 use lockkeeper_preemption::{Decision, Entry, State};
 
 /// The most cycles that are run.
@@ -15,10 +18,14 @@ pub(crate) struct Forecasted {
     pub(crate) reason: Option<(&'static str, String)>,
     /// When backfill starts it at the latest, in seconds since 1970, if other queues cannot delay it.
     pub(crate) starts_by_s: Option<i64>,
+    /// The nodes without the room of the workloads that are admitted before it; `None` without nodes.
+    pub(crate) nodes: Option<PlacementState>,
 }
 
-/// Runs cycles on a copy of the state until the workload is admitted or preempts, or no cycle changes anything.
-pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
+/// Runs cycles on a copy of the state until the workload is admitted or preempts, or no cycle changes anything. Other
+/// workloads of ClusterQueues with placement are admitted if they fit on nodes.
+pub(crate) fn forecast(world: &World, mut cluster: ClusterState, key: &str) -> Forecasted {
+    let mut nodes = world.nodes.clone();
     let mut admitted_before = 0_usize;
     let mut reason = None;
     let now_ms = cluster.now_ms();
@@ -37,11 +44,14 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
                         forecast,
                         reason,
                         starts_by_s: None,
+                        nodes,
                     };
                 }
             } else if entry.decision == Decision::Admit {
-                admitted_before = admitted_before.saturating_add(1);
                 has_progress = true;
+                if place_other(world, &mut cluster, nodes.as_mut(), entry) {
+                    admitted_before = admitted_before.saturating_add(1);
+                }
             }
             has_progress |= searches.record(cluster.state(), entry);
         }
@@ -53,6 +63,7 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
                 forecast: Forecast::Waits { admitted_before },
                 reason,
                 starts_by_s: bound.filter(|it| it.is_guaranteed).map(|it| it.starts_by_s),
+                nodes,
             };
         }
     }
@@ -60,7 +71,30 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
         forecast: Forecast::Unknown,
         reason,
         starts_by_s: None,
+        nodes,
     }
+}
+
+/// Places another workload that a cycle admits. One that does not fit on nodes is kept out of its queue, and false is returned.
+fn place_other(
+    world: &World,
+    cluster: &mut ClusterState,
+    nodes: Option<&mut PlacementState>,
+    entry: &Entry,
+) -> bool {
+    let key = cluster.state().workload_name(entry.workload).to_owned();
+    let (Some(nodes), Some(workload)) = (nodes, world.workload(&key)) else {
+        return true;
+    };
+    let Some(admission) = admission(cluster.state(), entry.workload, entry.assignment()) else {
+        return true;
+    };
+    let is_placed = place(cluster, nodes, workload, &admission);
+    if !is_placed {
+        cluster.revert_admission(&key);
+        cluster.hold_until(&key, i64::MAX);
+    }
+    is_placed
 }
 
 fn final_decision(state: &State, entry: &Entry, admitted_before: usize) -> Option<Forecast> {

@@ -8,20 +8,33 @@ use crate::forecast::forecast;
 use crate::identity::queue_name;
 use crate::quota::requested_quota;
 use crate::trial::{Outcome, Trial};
+use crate::world::World;
 use lockkeeper_api::cluster_queue::QueueingStrategy;
 use lockkeeper_cluster_state::pending_reason::{PENDING, RESOURCE_NOT_COVERED};
+use lockkeeper_cluster_state::placement_state::PlacementState;
 use lockkeeper_cluster_state::uncovered_resources_message;
 use lockkeeper_preemption::{Mode, Trace, WhatIf};
 
 /// The most workloads ahead that are named.
 const AHEAD_MAX: usize = 5;
 
-/// Completes the answer about a workload that is in a queue without quota. Returns its start by backfill, in seconds since 1970, if
-/// it is the head of its queue and other queues cannot delay it.
-pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) -> Option<i64> {
+/// What follows from the cycles of the forecast.
+pub(crate) struct PendingOutlook {
+    /// Its start by backfill, in seconds since 1970, if it is the head of its queue and other queues cannot delay it.
+    pub(crate) starts_by_s: Option<i64>,
+    /// The nodes without the room of the workloads that are admitted before it; `None` without nodes.
+    pub(crate) nodes: Option<PlacementState>,
+}
+
+/// Completes the answer about a workload that is in a queue without quota.
+pub(crate) fn explain_pending(
+    world: &World,
+    trial: &mut Trial,
+    answer: &mut Answer,
+) -> PendingOutlook {
     let position = position(trial);
     answer.quota = requested_quota(trial);
-    let forecasted = forecast(trial.cluster.clone(), &trial.key);
+    let forecasted = forecast(world, trial.cluster.clone(), &trial.key);
     if let Some((reason, message)) = forecasted.reason {
         reason.clone_into(&mut answer.reason);
         answer.message = message;
@@ -46,7 +59,10 @@ pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) -> Option<
     );
     answer.position = position;
     answer.forecast = Some(forecasted.forecast);
-    forecasted.starts_by_s
+    PendingOutlook {
+        starts_by_s: forecasted.starts_by_s,
+        nodes: forecasted.nodes,
+    }
 }
 
 /// Decides on the workload alone: its victims, and the candidates.

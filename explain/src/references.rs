@@ -2,6 +2,7 @@
 
 use lockkeeper_api::{ClusterQueue, LocalQueue, ResourceFlavor, Workload};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The most references in an answer.
 const SHOWN_MAX: usize = 20;
@@ -11,7 +12,7 @@ pub(crate) fn missing_references(
     cluster_queues: &[ClusterQueue],
     flavors: &[ResourceFlavor],
     local_queues: &[LocalQueue],
-    workloads: &[Workload],
+    workloads: &[Arc<Workload>],
 ) -> Vec<String> {
     let mut missing = BTreeSet::new();
     let known: BTreeSet<&str> = flavors

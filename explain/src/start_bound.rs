@@ -165,7 +165,7 @@ fn starts_alone(world: &World, trial: &Trial) -> bool {
         // The backoff is not the subject of this question.
         state.set_backoff(id, i64::MIN);
     }
-    let forecasted = forecast(cluster, &trial.key).forecast;
+    let forecasted = forecast(world, cluster, &trial.key).forecast;
     matches!(forecasted, Forecast::Admitted { .. })
 }
 

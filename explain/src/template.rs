@@ -42,11 +42,16 @@ pub(crate) fn reduce(template: &mut Value) {
             labels.retain(|key, _| LABEL_DOMAINS.iter().any(|it| key.starts_with(it)));
         }
     }
-    let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) else {
-        return;
-    };
+    if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
+        reduce_pod_spec(spec, &[]);
+    }
+}
+
+/// Removes all fields of a pod spec that no decision reads, but keeps `others`.
+pub(crate) fn reduce_pod_spec(spec: &mut Map<String, Value>, others: &[&str]) {
     spec.retain(|key, _| {
-        SPEC_FIELDS.contains(&key.as_str()) || key == "containers" || key == "initContainers"
+        let is_read = SPEC_FIELDS.contains(&key.as_str()) || others.contains(&key.as_str());
+        is_read || key == "containers" || key == "initContainers"
     });
     for key in ["containers", "initContainers"] {
         let containers = spec.get_mut(key).and_then(Value::as_array_mut);

@@ -5,6 +5,7 @@ use crate::answer::{
 };
 use crate::change::{AmountChange, Change};
 use crate::eviction_text::write_eviction;
+use crate::node_text::write_placement;
 use crate::pending::{count, count_are};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -35,6 +36,9 @@ pub fn write_answer(out: &mut impl Write, answer: &Answer) -> fmt::Result {
     write_quota(out, answer)?;
     write_victims(out, answer)?;
     write_candidates(out, &answer.candidates)?;
+    if let Some(placement) = &answer.placement {
+        write_placement(out, placement)?;
+    }
     write_changes(out, &answer.changes)?;
     write_preemptors(out, answer)?;
     write_history(out, answer)?;

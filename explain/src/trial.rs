@@ -3,8 +3,9 @@
 use crate::project::Project;
 use crate::world::World;
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
+use lockkeeper_api::workload::Admission;
 use lockkeeper_api::{ClusterQueue, Workload};
-use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_cluster_state::{ClusterState, admission_after_preemption};
 use lockkeeper_preemption::{Mode, NodeId, Trace, TreeView, WhatIf, WorkloadId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -95,6 +96,13 @@ impl Trial {
             (Mode::Preempt, victims) if victims > 0 => Outcome::FitsAfterPreempting(victims),
             _ => Outcome::DoesNotFit,
         }
+    }
+
+    /// The flavors that the workload is admitted with if it fits now, or after preemption.
+    pub(crate) fn admission(&mut self) -> Option<Admission> {
+        let id = self.id()?;
+        let nomination = WhatIf::new(self.cluster.state_mut()).nominate(id, Trace::off())?;
+        admission_after_preemption(self.cluster.state(), id, &nomination.assignment)
     }
 
     /// Decides with another spec of the ClusterQueue.

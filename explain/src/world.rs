@@ -4,6 +4,7 @@ use crate::error::UnreadableObject;
 use crate::project::Project;
 use lockkeeper_api::{Cohort, Workload};
 use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_cluster_state::placement_state::PlacementState;
 use lockkeeper_preemption::Algorithm;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct World {
     /// By `namespace/name`.
     pub(crate) workloads: BTreeMap<String, Arc<Workload>>,
     pub(crate) jobs: BTreeMap<JobKey, JobFacts>,
+    /// The nodes and their pods; `None` if the input has no node.
+    pub(crate) nodes: Option<PlacementState>,
     /// The objects, as the queues of simulations need them.
     pub(crate) cohorts: Vec<Cohort>,
     pub(crate) algorithm: Algorithm,

@@ -3,6 +3,7 @@
 use crate::error::UnreadableObject;
 use crate::identity::{Identity, for_each_item, job_facts, qualified_name};
 use crate::kueue_objects::from_kueue;
+use crate::node_placement::NodeObjects;
 use crate::project::Project;
 use crate::references::missing_references;
 use crate::template::{Templates, take_templates};
@@ -47,11 +48,21 @@ struct ProjectObjects {
     cohorts: Vec<Cohort>,
     flavors: Vec<ResourceFlavor>,
     local_queues: Vec<LocalQueue>,
-    workloads: Vec<Workload>,
+    /// Shared, since the world and its cluster state have them.
+    workloads: Vec<Arc<Workload>>,
     priority_classes: Vec<PriorityClass>,
 }
 
 impl ProjectObjects {
+    fn merge(&mut self, other: Self) {
+        self.cluster_queues.extend(other.cluster_queues);
+        self.cohorts.extend(other.cohorts);
+        self.flavors.extend(other.flavors);
+        self.local_queues.extend(other.local_queues);
+        self.workloads.extend(other.workloads);
+        self.priority_classes.extend(other.priority_classes);
+    }
+
     const fn is_empty(&self) -> bool {
         self.cluster_queues.is_empty() && self.local_queues.is_empty() && self.workloads.is_empty()
     }
@@ -64,6 +75,7 @@ pub struct WorldBuilder {
     kueue: ProjectObjects,
     priority_classes: Vec<PriorityClass>,
     namespaces: Vec<Namespace>,
+    node_objects: NodeObjects,
     jobs: BTreeMap<JobKey, JobFacts>,
     templates: Templates,
     not_modelled: BTreeMap<String, usize>,
@@ -78,6 +90,24 @@ impl WorldBuilder {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Adds the objects of another builder behind those of this one, as if they were added here.
+    pub fn merge(&mut self, other: Self) {
+        self.lockkeeper.merge(other.lockkeeper);
+        self.kueue.merge(other.kueue);
+        self.priority_classes.extend(other.priority_classes);
+        self.namespaces.extend(other.namespaces);
+        self.node_objects.merge(other.node_objects);
+        self.jobs.extend(other.jobs);
+        for (field, count) in other.not_modelled {
+            let known = self.not_modelled.entry(field).or_default();
+            *known = known.saturating_add(count);
+        }
+        self.unreadable.extend(other.unreadable);
+        self.assumptions.extend(other.assumptions);
+        self.submitted = other.submitted.or_else(|| self.submitted.take());
+        self.is_partial |= other.is_partial;
     }
 
     /// Adds an object, or each item of a list.
@@ -121,9 +151,20 @@ impl WorldBuilder {
                 self.namespaces.push(decode(object)?);
                 Ok(())
             }
-            _ => {
+            "" if identity.kind == "Node" => {
+                self.node_objects.nodes.push(decode(object)?);
+                Ok(())
+            }
+            "policy" if identity.kind == "PodDisruptionBudget" => {
+                self.node_objects.budgets.push(decode(object)?);
+                Ok(())
+            }
+            group => {
                 if let Some((key, facts)) = job_facts(&object, identity) {
                     self.jobs.insert(key, facts);
+                }
+                if group.is_empty() && identity.kind == "Pod" && is_bound(&object) {
+                    self.node_objects.pods.push(decode(object)?);
                 }
                 Ok(())
             }
@@ -147,7 +188,7 @@ impl WorldBuilder {
             "Workload" => {
                 let mut workload: Workload = decode(object)?;
                 self.templates.set(&mut workload, templates)?;
-                self.objects_mut(project).workloads.push(workload);
+                self.objects_mut(project).workloads.push(Arc::new(workload));
             }
             _ => {}
         }
@@ -282,9 +323,11 @@ impl WorldBuilder {
                 "{preemptor} comes first in its ClusterQueue until it is admitted, since it has preempted workloads"
             ));
         }
+        let nodes = self.node_objects.placement_state(&cluster, &workloads);
         World {
             cluster,
             workloads,
+            nodes,
             jobs: self.jobs,
             cohorts,
             algorithm,
@@ -330,14 +373,14 @@ impl WorldBuilder {
 }
 
 /// Adds a workload that is submitted now, in place of one with the same name.
-fn add_submitted(mut submitted: Workload, now_ms: i64, workloads: &mut Vec<Workload>) {
+fn add_submitted(mut submitted: Workload, now_ms: i64, workloads: &mut Vec<Arc<Workload>>) {
     let now = Timestamp::from_millisecond(now_ms);
     submitted.metadata.creation_timestamp = now.ok().map(Time);
     let uid = &mut submitted.metadata.uid;
     uid.get_or_insert_with(|| SUBMITTED_UID.to_owned());
     let key = workload_key(&submitted);
     workloads.retain(|it| workload_key(it) != key);
-    workloads.push(submitted);
+    workloads.push(Arc::new(submitted));
 }
 
 /// Adds all objects to the cluster state, and returns the workloads by key.
@@ -383,7 +426,6 @@ fn fill(
     }
     let mut workloads = BTreeMap::new();
     for workload in objects.workloads {
-        let workload = Arc::new(workload);
         let key = workload_key(&workload);
         if let Err(error) = cluster.set_workload(Arc::clone(&workload)) {
             report("Workload", key.clone(), error.to_string());
@@ -408,8 +450,15 @@ pub(crate) fn decode<T: DeserializeOwned>(object: Value) -> Result<T, String> {
     serde_json::from_value(object).map_err(|error| error.to_string())
 }
 
+/// Whether a pod is bound to a node.
+fn is_bound(pod: &Value) -> bool {
+    let node = pod.get("spec").and_then(|it| it.get("nodeName"));
+    node.and_then(Value::as_str)
+        .is_some_and(|it| !it.is_empty())
+}
+
 /// The newest time in the workloads, in milliseconds since 1970.
-fn newest_time_ms(workloads: &[Workload]) -> Option<i64> {
+fn newest_time_ms(workloads: &[Arc<Workload>]) -> Option<i64> {
     let times = workloads.iter().flat_map(|it| {
         let created = it.metadata.creation_timestamp.iter();
         let conditions = it.status.iter().flat_map(|it| &it.conditions);

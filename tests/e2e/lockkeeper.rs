@@ -238,6 +238,19 @@ pub fn serve(folder: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
+/// Completes a command line as fish does: each line has a candidate, and its description behind a tab.
+#[track_caller]
+pub fn complete(arguments: &[&str]) -> String {
+    let mut command = binary();
+    command.env("LOCKKEEPER_COMPLETE", "fish").args(arguments);
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Runs the binary with `arguments`.
 pub fn run(arguments: &[&str]) -> Output {
     binary().args(arguments).output().unwrap()

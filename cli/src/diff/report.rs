@@ -1,10 +1,56 @@
 //! The report of a comparison, as text and as Markdown.
 
+use super::findings::{FindingChanges, QueueFinding};
 use lockkeeper_explain::{Affected, Comparison};
+use serde::Serialize;
 use std::fmt::Write;
 
-/// The most workloads of an effect in the text.
+/// The most workloads or findings of an effect in the text.
 const SHOWN_MAX: usize = 20;
+
+/// The effect of a change on workloads, and on the findings of rules.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct DiffReport {
+    #[serde(flatten)]
+    pub(super) workloads: Comparison,
+    #[serde(flatten)]
+    pub(super) findings: FindingChanges,
+}
+
+impl DiffReport {
+    /// Whether the change has no effect.
+    pub(super) fn is_empty(&self) -> bool {
+        self.workloads.is_empty() && self.findings.is_empty()
+    }
+
+    /// Whether the change harms workloads, or may.
+    pub(super) fn is_harmful(&self) -> bool {
+        self.workloads.is_harmful() || self.findings.is_harmful()
+    }
+
+    /// The lines about findings, each with its findings.
+    fn finding_effects(&self) -> [(String, Vec<&QueueFinding>); 3] {
+        let new = self.findings.new_findings.iter();
+        let (loops, others): (Vec<_>, Vec<_>) = new.partition(|it| it.is_preemption_loop());
+        let resolved: Vec<&QueueFinding> = self.findings.resolved_findings.iter().collect();
+        let line = |one: &str, several: &str, of: &[_]| count(one, several, of.len());
+        [
+            (
+                line(
+                    "preemption loop becomes possible",
+                    "preemption loops become possible",
+                    &loops,
+                ),
+                loops,
+            ),
+            (line("new finding", "new findings", &others), others),
+            (
+                line("finding is resolved", "findings are resolved", &resolved),
+                resolved,
+            ),
+        ]
+    }
+}
 
 /// A kind of effect: the sentence for one workload, that for several, and the workloads.
 type Effect<'a> = (&'static str, &'static str, &'a [Affected]);
@@ -51,7 +97,8 @@ fn effects(of: &Comparison) -> [Effect<'_>; 8] {
 }
 
 /// The report as text.
-pub(super) fn text_report(comparison: &Comparison) -> String {
+pub(super) fn text_report(report: &DiffReport) -> String {
+    let comparison = &report.workloads;
     let mut text = String::new();
     for (one, several, workloads) in effects(comparison) {
         if workloads.is_empty() {
@@ -67,6 +114,22 @@ pub(super) fn text_report(comparison: &Comparison) -> String {
             let _ = writeln!(text, "  {more} more");
         }
     }
+    for (line, findings) in report.finding_effects() {
+        if findings.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{line}");
+        for it in findings.iter().take(SHOWN_MAX) {
+            let _ = writeln!(text, "  {}", finding_line(it, ""));
+            for step in &it.steps {
+                let _ = writeln!(text, "    {step}");
+            }
+        }
+        let more = findings.len().saturating_sub(SHOWN_MAX);
+        if more > 0 {
+            let _ = writeln!(text, "  {more} more");
+        }
+    }
     for line in notes(comparison) {
         let _ = writeln!(text, "{line}");
     }
@@ -76,10 +139,11 @@ pub(super) fn text_report(comparison: &Comparison) -> String {
     text
 }
 
-/// The report as Markdown: a table of effects, and the workloads folded.
-pub(super) fn markdown_report(comparison: &Comparison) -> String {
+/// The report as Markdown: the effects, and the workloads and findings folded.
+pub(super) fn markdown_report(report: &DiffReport) -> String {
+    let comparison = &report.workloads;
     let mut text = String::from("### Effect on workloads\n\n");
-    if comparison.is_empty() {
+    if report.is_empty() {
         text.push_str("The change affects no workload.\n");
         return text;
     }
@@ -93,16 +157,46 @@ pub(super) fn markdown_report(comparison: &Comparison) -> String {
             let _ = writeln!(details, "- {}: {one}", line(it, "`"));
         }
     }
+    let mut finding_details = String::new();
+    for (line, findings) in report.finding_effects() {
+        if findings.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "- {line}");
+        let _ = writeln!(finding_details, "{line}:\n");
+        for it in findings {
+            let _ = writeln!(finding_details, "- {}", finding_line(it, "`"));
+            for step in &it.steps {
+                let _ = writeln!(finding_details, "  - {step}");
+            }
+        }
+    }
     for line in notes(comparison) {
         let _ = writeln!(text, "- {line}");
     }
-    if !details.is_empty() {
-        let _ = write!(
-            text,
-            "\n<details><summary>Workloads</summary>\n\n{details}\n</details>\n"
-        );
+    for (summary, details) in [("Workloads", details), ("Findings", finding_details)] {
+        if !details.is_empty() {
+            let _ = write!(
+                text,
+                "\n<details><summary>{summary}</summary>\n\n{details}\n</details>\n"
+            );
+        }
     }
     text
+}
+
+/// A finding with its object; `quote` surrounds the name.
+fn finding_line(it: &QueueFinding, quote: &str) -> String {
+    let (severity, rule, object) = (it.severity, &it.rule, &it.object);
+    let namespace = match object.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!("{namespace}/"),
+    };
+    let name = format!("{quote}{namespace}{}{quote}", object.name);
+    format!(
+        "{severity} {rule} of {} {name}: {}",
+        object.kind, it.message
+    )
 }
 
 fn count(one: &str, several: &str, number: usize) -> String {
@@ -149,24 +243,48 @@ fn notes(comparison: &Comparison) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{markdown_report, text_report};
+    use super::{DiffReport, markdown_report, text_report};
+    use crate::diff::findings::{CheckedName, FindingChanges, QueueFinding};
     use lockkeeper_explain::{Affected, Comparison};
 
-    #[test]
-    fn reports_name_workloads_and_stay_short() {
-        let affected = |at: usize| Affected {
+    fn affected(at: usize) -> Affected {
+        Affected {
             workload: format!("ns/w{at}"),
             job: Some(format!("Job/j{at}")),
             cluster_queue: "q".to_owned(),
             preemptor: (at == 0).then(|| "ns/p".to_owned()),
-        };
-        let comparison = Comparison {
+        }
+    }
+
+    fn finding(rule: &str, severity: &'static str, steps: &[&str]) -> QueueFinding {
+        QueueFinding {
+            rule: rule.to_owned(),
+            severity,
+            object: CheckedName {
+                kind: "LocalQueue".to_owned(),
+                namespace: "ns".to_owned(),
+                name: "main".to_owned(),
+                ..CheckedName::default()
+            },
+            field: "spec.a".to_owned(),
+            message: "spec.a: Forbidden: b".to_owned(),
+            steps: steps.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn reports_name_workloads_and_stay_short() {
+        let workloads = Comparison {
             preempted: vec![affected(0)],
             starts: (1..26).map(affected).collect(),
             is_incomplete: true,
             ..Comparison::default()
         };
-        let text = text_report(&comparison);
+        let report = DiffReport {
+            workloads,
+            ..DiffReport::default()
+        };
+        let text = text_report(&report);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[..3],
@@ -177,7 +295,7 @@ mod tests {
             ]
         );
         assert_eq!(lines[23], "  5 more");
-        let markdown = markdown_report(&comparison);
+        let markdown = markdown_report(&report);
         let visible = markdown.split("<details>").next().unwrap();
         assert!(visible.lines().count() <= 30, "{visible}");
         assert!(
@@ -186,8 +304,60 @@ mod tests {
             "{markdown}"
         );
         assert_eq!(
-            text_report(&Comparison::default()),
+            text_report(&DiffReport::default()),
             "the change affects no workload\n"
         );
+    }
+
+    #[test]
+    fn reports_have_new_and_resolved_findings() {
+        let findings = FindingChanges {
+            new_findings: vec![
+                finding("CQ002", "warning", &[]),
+                finding("CQ024", "warning", &["1. a preempts b", "2. b preempts a"]),
+            ],
+            resolved_findings: vec![finding("CQ001", "error", &[])],
+        };
+        let report = DiffReport {
+            findings,
+            ..DiffReport::default()
+        };
+        let expected = "\
+1 preemption loop becomes possible
+  warning CQ024 of LocalQueue ns/main: spec.a: Forbidden: b
+    1. a preempts b
+    2. b preempts a
+1 new finding
+  warning CQ002 of LocalQueue ns/main: spec.a: Forbidden: b
+1 finding is resolved
+  error CQ001 of LocalQueue ns/main: spec.a: Forbidden: b
+";
+        assert_eq!(text_report(&report), expected);
+        let markdown = markdown_report(&report);
+        let (visible, folded) = markdown.split_once("<details>").unwrap();
+        assert!(visible.contains("- 1 finding is resolved\n"), "{visible}");
+        let line =
+            "- warning CQ024 of LocalQueue `ns/main`: spec.a: Forbidden: b\n  - 1. a preempts b\n";
+        assert!(folded.contains(line), "{folded}");
+    }
+
+    #[test]
+    fn new_errors_and_preemption_loops_are_harm() {
+        for (rule, severity, is_harmful) in [
+            ("CQ001", "error", true),
+            ("CQ024", "warning", true),
+            ("CQ001", "warning", false),
+        ] {
+            let added = FindingChanges {
+                new_findings: vec![finding(rule, severity, &[])],
+                ..FindingChanges::default()
+            };
+            assert_eq!(added.is_harmful(), is_harmful, "{rule} {severity}");
+            let resolved = FindingChanges {
+                resolved_findings: added.new_findings,
+                ..FindingChanges::default()
+            };
+            assert!(!resolved.is_harmful() && !resolved.is_empty());
+        }
     }
 }

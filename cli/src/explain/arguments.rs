@@ -1,5 +1,6 @@
 //! Flags of `lockkeeper explain`.
 
+use crate::live_names;
 use crate::world_source::SourceArguments;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Workload NAME, or KIND/NAME of its job, such as job/train
-    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["scenario", "filename"])]
+    #[arg(value_name = "WORKLOAD", add = live_names::workloads(), required_unless_present_any = ["scenario", "filename"])]
     pub(super) subject: Option<String>,
 
     /// Explain what would happen to the Job, JobSet or Workload of a manifest, if it were submitted now; `-` reads stdin
@@ -16,7 +17,7 @@ pub(crate) struct Arguments {
     pub(super) filename: Option<PathBuf>,
 
     /// Namespace of the workload [default: that of the context; with --dump all]
-    #[arg(long, short)]
+    #[arg(long, short, add = live_names::namespaces())]
     pub(super) namespace: Option<String>,
 
     #[command(flatten)]

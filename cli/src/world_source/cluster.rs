@@ -4,7 +4,7 @@ use crate::check::cluster_list::{ListError, for_each_selected, is_served};
 use kube::Client;
 use lockkeeper_check::ListTarget;
 use lockkeeper_explain::Project;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Objects that the account may not list.
 pub(crate) struct Note {
@@ -64,6 +64,12 @@ const KUEUE_CLASS: QueueKind = queue_kind(
     false,
 );
 
+/// The kinds that placement on nodes depends on.
+const BUDGET_KIND: QueueKind =
+    queue_kind("PodDisruptionBudget", "poddisruptionbudgets", true, false);
+const POD_KIND: QueueKind = queue_kind("Pod", "pods", true, false);
+const NODE_KIND: QueueKind = queue_kind("Node", "nodes", false, false);
+
 /// The versions of the API groups, the newest first.
 const VERSIONS: [(Project, &str); 3] = [
     (Project::Lockkeeper, "lockkeeper.dev/v1alpha1"),
@@ -111,6 +117,8 @@ struct Lister<'a> {
     namespace: &'a str,
     consume: &'a mut dyn FnMut(Value),
     notes: Vec<Note>,
+    /// Whether a ClusterQueue places workloads on nodes.
+    places_on_nodes: bool,
 }
 
 impl<'a> Lister<'a> {
@@ -120,6 +128,7 @@ impl<'a> Lister<'a> {
             namespace,
             consume,
             notes: Vec::new(),
+            places_on_nodes: false,
         }
     }
 
@@ -143,9 +152,28 @@ impl<'a> Lister<'a> {
             }
             for kind in &QUEUE_KINDS {
                 self.list(version, kind).await?;
+                if kind.kind == "ClusterQueue" && self.places_on_nodes {
+                    self.list_nodes().await?;
+                }
             }
         }
         Ok(is_found)
+    }
+
+    /// Lists nodes with their pods and disruption budgets. Without the pods, nodes would seem to be free, so that they are not
+    /// listed then.
+    async fn list_nodes(&mut self) -> Result<(), ListError> {
+        if self.is_listed("v1", &POD_KIND, POD_KIND.plural).await? {
+            self.list("policy/v1", &BUDGET_KIND).await?;
+            return self.list("v1", &NODE_KIND).await;
+        }
+        self.notes.push(Note {
+            plural: POD_KIND.plural,
+            text: "the account may not list pods in all namespaces, so nodes are not considered"
+                .to_owned(),
+            is_partial: false,
+        });
+        Ok(())
     }
 
     async fn list(&mut self, version: &str, kind: &QueueKind) -> Result<(), ListError> {
@@ -179,7 +207,12 @@ impl<'a> Lister<'a> {
             kind: kind.kind,
             plural: path,
         };
-        match for_each_selected(self.client, &target, None, &mut *self.consume).await {
+        let (consume, places_on_nodes) = (&mut *self.consume, &mut self.places_on_nodes);
+        let consume = |object: Value| {
+            *places_on_nodes |= object.pointer("/spec/placement/policy") == Some(&json!("Nodes"));
+            consume(object);
+        };
+        match for_each_selected(self.client, &target, None, consume).await {
             Ok(_) => Ok(true),
             Err(ListError::Forbidden { .. }) => Ok(false),
             Err(other) => Err(other),

@@ -12,7 +12,7 @@ use std::path::Path;
 const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";
 
 /// A configuration, and what answers assume about it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SchedulerConfig {
     pub(crate) config: Config,
     pub(crate) assumptions: Vec<String>,

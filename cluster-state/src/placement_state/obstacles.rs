@@ -13,7 +13,7 @@ use std::fmt::Write;
 const REASONS_MAX: usize = 8;
 
 /// The verb and the object of a sentence about one node, and about several.
-type Predicate = (String, String);
+pub(super) type Predicate = (String, String);
 
 /// The obstacles for a request that is infeasible: how many pods fit, and how many nodes have each reason. Costs the
 /// nodes and their pods.
@@ -93,8 +93,8 @@ fn failing_pod(
     )
 }
 
-/// Why a node is infeasible for one pod, even without the pods of lower priority.
-fn node_obstacle(
+/// Why a node is infeasible for one pod, even without the pods of lower priority; with them if the workload `never` preempts.
+pub(super) fn node_obstacle(
     cluster: &GangCluster,
     request: &PlacementRequest<'_>,
     shape: &Shape,

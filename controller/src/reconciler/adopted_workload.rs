@@ -4,13 +4,12 @@ use super::adoption::{OBSERVED, REQUESTED};
 use super::job_sync::workload_manifest;
 use super::pending_decision::{AdmissionDecision, AdmittedNodes};
 use super::status::conditions::{status_or_default, status_patch};
-use super::status::priorities::effective_priorities;
 use super::status::workload::write_admission;
 use crate::job_adapters::{JobKinds, JobView};
 use crate::key::JobKey;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_api::{Workload, labels};
-use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_cluster_state::{ClusterState, effective_priorities};
 use serde_json::{Value, json};
 
 /// The manifest of the workload that the controller creates for a job; `None` for an unknown or declared kind, and without a pod

@@ -5,12 +5,11 @@ use crate::job_adapters::{
     JobKinds, JobView, POD_GROUP, PodPlacement, PodSetView, has_same_requests,
 };
 use crate::key::JobKey;
-use lockkeeper_api::resource_flavor::ResourceFlavorSpec;
 use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment, ReclaimablePod};
 use lockkeeper_api::{GROUP, VERSION, labels};
-use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_cluster_state::{ClusterState, assigned_flavors};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The pod group of a job that names a disruption mode.
 const POD_GROUP_NAME: &str = "job";
@@ -215,19 +214,6 @@ fn add_flavor_placement(
             }
         }
     }
-}
-
-/// The flavors that a pod set is admitted with, each once.
-pub(super) fn assigned_flavors<'a>(
-    cluster: &'a ClusterState,
-    admitted: &PodSetAssignment,
-) -> Vec<&'a ResourceFlavorSpec> {
-    // Several resources often have one flavor.
-    let names: BTreeSet<&String> = admitted.flavors.values().collect();
-    let names = names.into_iter();
-    names
-        .filter_map(|it| cluster.objects().flavor(it))
-        .collect()
 }
 
 /// The placement to save on a job that is started with `placed`.

@@ -1,6 +1,7 @@
 //! One workload, read-only.
 
 use super::model::State;
+use crate::admitted::NO_END;
 use crate::amount::Amount;
 use crate::assignment::PodSet;
 use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
@@ -47,6 +48,13 @@ impl<'a> WorkloadView<'a> {
             .workloads
             .get(self.id)
             .map_or(0, |row| row.preemption_priority)
+    }
+
+    /// Returns its maximum execution time in seconds; `None` if it has no limit, or is unknown.
+    #[must_use]
+    pub fn execution_time_max_s(self) -> Option<i64> {
+        let row = self.state.workloads.get(self.id)?;
+        Some(row.execution_time_max_s).filter(|it| *it != NO_END)
     }
 
     /// Returns its time in queue order, in the unit of all workloads; 0 if it is unknown.

@@ -1,11 +1,11 @@
 //! Plans the nodes of a workload for which a cycle has found quota.
 
-use super::request::placement_request;
 use super::units::reserve;
 use crate::key::ObjectKey;
 use crate::reconciler::pending_decision::AdmittedNodes;
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_api::workload::Admission;
+use lockkeeper_cluster_state::placement_request;
 use lockkeeper_cluster_state::placement_state::PlacementOutcome;
 
 /// Why no workload is placed before the first lists are complete.

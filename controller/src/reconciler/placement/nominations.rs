@@ -1,7 +1,6 @@
 //! Continues the workloads that have quota and nominated nodes: evicts their victims, and admits them when these are gone.
 
 use super::member_nodes::has_undirected_pods;
-use super::request::placement_request;
 use super::units::sync_unit;
 use super::victims::evict_victims;
 use crate::key::ObjectKey;
@@ -12,6 +11,7 @@ use crate::reconciler::settings::Settings;
 use crate::reconciler::state::ReconcilerState;
 use crate::reconciler::status::conditions::{epoch_seconds, find};
 use crate::reconciler::status::pending_reason::waiting_for_nodes;
+use lockkeeper_cluster_state::placement_request;
 use lockkeeper_cluster_state::placement_state::{PlacementDecision, PlacementOutcome};
 
 /// How often other pods may take the room of the victims of a workload before it gives up its quota.

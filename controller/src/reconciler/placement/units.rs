@@ -1,14 +1,14 @@
 //! Keeps the units and reservations on nodes up to date with the workloads.
 
 use super::node_placement::NodePlacement;
-use super::request::{placement_request, workload_unit};
+use super::workload_unit::workload_unit;
 use crate::key::ObjectKey;
 use crate::reconciler::model::{Model, TrackedWorkload};
 use crate::reconciler::pending_decision::{PendingDecision, PlacementStep};
 use crate::reconciler::queue_store::admitting_cluster_queue;
 use crate::reconciler::status::conditions::has_status;
 use lockkeeper_api::workload::{Admission, NominatedPlacement};
-use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_cluster_state::{ClusterState, placement_request};
 
 /// The placement state of a process whose first ClusterQueue places workloads on nodes.
 pub(in crate::reconciler) fn enable(cluster: &ClusterState, model: &Model) -> Box<NodePlacement> {

@@ -1,7 +1,6 @@
 //! Why a workload is pending: reason and message of its condition `QuotaReserved=False`.
 
 use super::conditions::{find, has_status, workload_conditions};
-use super::priorities::effective_priorities;
 use crate::reconciler::adoption::is_adopting;
 use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
@@ -10,9 +9,9 @@ use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_cluster_state::pending_reason::{
     INADMISSIBLE, MANAGED_EXTERNALLY, NAMESPACE_MISMATCH, PENDING, PENDING_REASONS,
     POD_GROUP_INCOMPLETE, RESOURCE_NOT_COVERED, WAITING_FOR_NODES, decision_message,
-    decision_reason, not_queued_message,
+    decision_reason, not_queued_message, waiting_for_nodes_message,
 };
-use lockkeeper_cluster_state::{WorkloadPhase, uncovered_resources_message};
+use lockkeeper_cluster_state::{WorkloadPhase, effective_priorities, uncovered_resources_message};
 use lockkeeper_preemption::{Entry, StartBound, State};
 
 /// The message of a workload whose job `lockkeeper adopt` imports.
@@ -106,7 +105,7 @@ pub(crate) fn write_pending_reason(
 pub(crate) fn waiting_for_nodes(obstacles: &str) -> PendingReason {
     PendingReason {
         reason: WAITING_FOR_NODES,
-        message: format!("Waiting for room on nodes: {obstacles}"),
+        message: waiting_for_nodes_message(obstacles),
     }
 }
 

@@ -5,7 +5,6 @@ use super::conditions::{
 };
 use super::pending_reason::{waiting_for_nodes, write_pending_reason};
 use super::pod_priorities::write_pod_priorities;
-use super::priorities::effective_priorities;
 use super::scheduling_stats::{count_eviction, is_first_eviction};
 use super::stuck_eviction::write_stuck_eviction;
 use crate::job_adapters::JobResult;
@@ -23,7 +22,9 @@ use crate::reconciler::state::View;
 use crate::reconciler::workload_owner::{is_orphan, job_to_read, owner};
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::{RequeueState as StoredState, WorkloadStatus};
-use lockkeeper_cluster_state::{ClusterState, EVICTION_STUCK, preemption_conditions};
+use lockkeeper_cluster_state::{
+    ClusterState, EVICTION_STUCK, effective_priorities, preemption_conditions,
+};
 use lockkeeper_preemption::requeue::{
     DeactivationCause, EvictionReason, LifecycleStep, RequeueState,
 };

@@ -76,6 +76,7 @@ fn named_change_admits_job(stage: &mut Fixture) {
     assert_eq!(running["preemptors"][0]["clusterQueue"], "q", "{running}");
 
     lists_contain_the_objects(&mut site);
+    completions_name_live_objects(&mut site);
     restricted_account_gets_the_reason(&mut site);
 
     let patch =
@@ -169,6 +170,45 @@ fn dump_is_simulated(site: &mut ControllerFixture<'_>) {
     let output = lockkeeper::run(&["simulate", "--dump", path]);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.contains("--assume-run-seconds"), "{stderr}");
+}
+
+/// Shells complete the names of workloads, jobs, queues and namespaces.
+#[track_caller]
+fn completions_name_live_objects(site: &mut ControllerFixture<'_>) {
+    let kubeconfig = site.stage.cluster().kubectl().kubeconfig().to_owned();
+    let cluster = ["--kubeconfig", kubeconfig.to_str().unwrap()];
+    let workload = site.workload_name("second");
+    let cases: [(&[&str], &str, &str); 5] = [
+        (&["explain"], "job/se", "job/second"),
+        (&["explain", "-n", "default"], "", &workload),
+        (&["stop"], "cluster", "clusterqueue/"),
+        (&["stop"], "clusterqueue/", "clusterqueue/q"),
+        (&["queue", "--namespace"], "kube-s", "kube-system"),
+    ];
+    for (words, typed, expected) in cases {
+        // The flags of the cluster are in front of a flag without its value.
+        let (command, flags) = words.split_first().unwrap();
+        let line = [
+            &["--", "lockkeeper", *command],
+            &cluster[..],
+            flags,
+            &[typed],
+        ]
+        .concat();
+        let output = lockkeeper::complete(&line);
+        let mut names = output.lines().map(|it| it.split('\t').next().unwrap());
+        assert!(names.any(|it| it == expected), "{line:?}: {output}");
+    }
+    // Without a cluster there is nothing to complete, and no error.
+    let line = [
+        "--",
+        "lockkeeper",
+        "explain",
+        "--kubeconfig",
+        "missing",
+        "a",
+    ];
+    assert_eq!(lockkeeper::complete(&line), "");
 }
 
 #[track_caller]

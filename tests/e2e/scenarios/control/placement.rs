@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::explain::json_answer;
 use super::fixture::{ControllerFixture, NO_LEADER_ELECTION, local_queue};
 use super::pods::{is_gated, is_running, pod};
 use super::{Trial, render};
@@ -226,10 +227,16 @@ fn job_preempts_workload(stage: &mut Fixture) {
     let placed = site.wait_until_running("train");
     let nodes = &placed["status"]["nominatedPlacement"]["podSets"][0]["nodes"];
     assert_eq!(nodes.as_object().unwrap().len(), 1, "{placed:#}");
-    site.wait_for_workload("serve", |it| {
+    let waiting = site.wait_for_workload("serve", |it| {
         let condition = render::condition(it, "QuotaReserved");
         condition.is_some_and(|it| it["reason"] == "WaitingForNodes")
     });
+    // The command decides as the controller does, from the same nodes.
+    let answer = json_answer(&mut site, &["explain", "job/serve"]);
+    let condition = render::condition(&waiting, "QuotaReserved").unwrap();
+    assert_eq!(answer["reason"], condition["reason"], "{answer:#}");
+    assert_eq!(answer["message"], condition["message"], "{answer:#}");
+    assert_eq!(answer["placement"]["result"], "DoesNotFit", "{answer:#}");
     // It runs again when there is room for both pods.
     add_nodes(&mut site, "spare", 1);
     site.wait_until_running("serve");

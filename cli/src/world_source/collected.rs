@@ -1,0 +1,53 @@
+//! What is collected of the objects of a source.
+
+use super::ReadObjects;
+use super::queue_objects::QueueObjects;
+use super::scheduler_config::{SchedulerConfig, kueue_configuration};
+use crate::Failure;
+use anyhow::Error;
+use lockkeeper_explain::{WorldBuilder, for_each_item};
+use serde_json::Value;
+
+/// The objects of a source, or of a part of it.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) builder: WorldBuilder,
+    queue_objects: QueueObjects,
+    /// The last configuration of Kueue among the objects.
+    kueue_config: Option<Result<SchedulerConfig, Error>>,
+}
+
+impl Collected {
+    /// Adds an object, or each item of a list.
+    pub(super) fn add(&mut self, object: Value) {
+        for_each_item(object, &mut |object| {
+            if let Some(found) = kueue_configuration(&object) {
+                self.kueue_config = Some(found);
+            }
+            self.queue_objects.put(&object);
+            self.builder.add(object);
+        });
+    }
+
+    /// Adds what was collected of the part behind this one.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.builder.merge(other.builder);
+        self.queue_objects.merge(other.queue_objects);
+        self.kueue_config = other.kueue_config.or_else(|| self.kueue_config.take());
+    }
+
+    /// The objects, with the namespace of names without one, and the current time of a cluster.
+    pub(super) fn into_read_objects(
+        self,
+        namespace: Option<String>,
+        now_ms: Option<i64>,
+    ) -> Result<ReadObjects, Failure> {
+        Ok(ReadObjects {
+            builder: self.builder,
+            queue_objects: self.queue_objects,
+            namespace,
+            now_ms,
+            kueue_config: self.kueue_config.transpose().map_err(Failure::Usage)?,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! What each node has for the pods of a request, for answers to users.
+
+use super::obstacles::node_obstacle;
+use super::pod_plan::pod_set_shapes;
+use super::request::PlacementRequest;
+use super::unit_store::UnitStore;
+use super::workload_entry::object_key;
+use crate::quantities::quantity;
+use lockkeeper_preemption::ResourceId;
+
+/// What a node has for one pod of a pod set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeReport {
+    /// The name of the node.
+    pub node: String,
+    /// The name of the pod set.
+    pub pod_set: String,
+    /// What is free of each requested resource, as a quantity, by resource.
+    pub free: Vec<(String, String)>,
+    /// Why no pod fits now, such as `has too little cpu`; `None` if one fits.
+    pub obstacle: Option<String>,
+    /// Whether a pod fits without all pods of lower priority, if it does not fit now.
+    pub fits_after_preemption: bool,
+}
+
+/// A report for each pod set and node, in the order of the pod sets and of the names of the nodes. Nodes where a pod fits are
+/// first, then those where one fits without the pods of lower priority. A request with an invalid template has none.
+pub(super) fn node_reports(
+    store: &mut UnitStore,
+    request: &PlacementRequest<'_>,
+) -> Vec<NodeReport> {
+    let Ok(pod_sets) = pod_set_shapes(&mut store.cluster, request) else {
+        return Vec::new();
+    };
+    let key = object_key(request.namespace, request.name);
+    let reservations = store.take_reservations(&key);
+    let cluster = &store.cluster;
+    let mut reports = Vec::new();
+    for pod_set in pod_sets {
+        let shape = cluster.cluster().shape_of(pod_set.shape);
+        let mut of_pod_set = Vec::new();
+        for id in cluster.cluster().hosts() {
+            let Some(host) = cluster.cluster().host(id) else {
+                continue;
+            };
+            let obstacle = node_obstacle(cluster, request, shape, id, true);
+            let fits_after_preemption = obstacle.is_some()
+                && !request.never_preempts
+                && node_obstacle(cluster, request, shape, id, false).is_none();
+            let requests = shape.requests.iter();
+            let resources = requests.filter(|(resource, _)| *resource != ResourceId::PODS);
+            let free = resources.map(|(resource, _)| {
+                let name = cluster.cluster().resource_name(*resource);
+                let free = quantity(name, host.free().get(*resource));
+                (name.to_owned(), free.to_string())
+            });
+            of_pod_set.push(NodeReport {
+                node: cluster.cluster().host_name(id).to_owned(),
+                pod_set: pod_set.name.to_owned(),
+                free: free.collect(),
+                obstacle: obstacle.map(|(one, _)| one),
+                fits_after_preemption,
+            });
+        }
+        of_pod_set.sort_by(|one, other| rank(one).cmp(&rank(other)));
+        reports.extend(of_pod_set);
+    }
+    store.add_reservations(&key, reservations.into_iter());
+    reports
+}
+
+/// The order of the reports of a pod set.
+fn rank(report: &NodeReport) -> (bool, bool, &str) {
+    (
+        report.obstacle.is_some(),
+        !report.fits_after_preemption,
+        &report.node,
+    )
+}

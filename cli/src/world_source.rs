@@ -5,9 +5,11 @@ mod collected;
 mod json_items;
 mod json_objects;
 mod queue_objects;
+mod read_objects;
 pub(crate) mod scheduler_config;
 
 pub(crate) use queue_objects::QueueObjects;
+pub(crate) use read_objects::ReadObjects;
 
 use crate::Failure;
 use crate::kubeconfig::{Connection, connect_as};
@@ -132,19 +134,6 @@ impl Scheduler {
 pub(crate) struct LoadedWorld {
     pub(crate) world: World,
     pub(crate) namespace: Option<String>,
-}
-
-/// The objects before they are a world.
-pub(crate) struct ReadObjects {
-    pub(crate) builder: WorldBuilder,
-    /// The manifests of queues, cohorts, flavors and classes.
-    pub(crate) queue_objects: QueueObjects,
-    /// The namespace of names without one.
-    pub(crate) namespace: Option<String>,
-    /// The current time, of a cluster.
-    pub(crate) now_ms: Option<i64>,
-    /// The configuration of Kueue, if a dump has it.
-    kueue_config: Option<SchedulerConfig>,
 }
 
 impl SourceArguments {

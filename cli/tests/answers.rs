@@ -226,7 +226,7 @@ fn exit_code_of_diff_depends_on_the_effects() {
         |flags: &[&str], code| run(&[&["diff", CHANGE, "--dump", DUMP], flags].concat(), code);
     diff(&[], 0);
     diff(&["--fail-on", "harm"], 0);
-    diff(&["--fail-on", "any"], 1);
+    diff(&["--fail-on", "never"], 1);
     diff(&["--fail-on", "never"], 0);
 }
 
@@ -268,13 +268,58 @@ fn diff_compares_revisions_of_git() {
     );
 }
 
+/// A rule looks at all objects: the finding is about one that the change does not have.
+#[test]
+fn diff_reports_findings_that_a_change_adds_or_resolves() {
+    let folder = TempDir::new().unwrap();
+    let manifest = |annotations: &str| {
+        format!(
+            "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata:\n  name: team-b\n{annotations}\
+             spec:\n  cohortName: research\n  namespaceSelector: {{}}\n  resourceGroups:\n  - coveredResources: [cpu]\n    \
+             flavors: [{{name: gone, resources: [{{name: cpu, nominalQuota: 1}}]}}]\n"
+        )
+    };
+    let bad = file(&folder, "bad.yaml", &manifest(""));
+    let report = |words: &[&str]| {
+        let words = [
+            &["diff"],
+            words,
+            &["--dump", DUMP, "--output", "json", "--fail-on", "never"],
+        ];
+        let report: Value = serde_json::from_str(&run(&words.concat(), 0)).unwrap();
+        report
+    };
+    let bad = bad.to_str().unwrap();
+    let added = report(&[bad]);
+    let finding = &added["newFindings"][0];
+    assert_eq!(finding["object"]["name"], "team-b", "{added:#}");
+    assert!(
+        finding["message"].as_str().unwrap().contains("gone"),
+        "{added:#}"
+    );
+    let resolved = report(&[bad, CHANGE]);
+    assert_eq!(resolved["resolvedFindings"][0], *finding, "{resolved:#}");
+    assert_eq!(resolved["newFindings"].as_array().unwrap().len(), 0);
+    // A suppression with a reason, as in a check.
+    let rule = finding["rule"].as_str().unwrap();
+    let ignored = manifest(&format!(
+        "  annotations: {{lockkeeper.dev/ignore: '{rule}: it is created later'}}\n"
+    ));
+    let ignored = file(&folder, "ignored.yaml", &ignored);
+    let none = report(&[ignored.to_str().unwrap()]);
+    assert_eq!(none["newFindings"].as_array().unwrap().len(), 0, "{none:#}");
+}
+
 #[test]
 fn diff_places_local_queues_in_a_namespace() {
     let folder = TempDir::new().unwrap();
     let text = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: main}\nspec: {clusterQueue: gone}\n";
     let path = file(&folder, "local-queue.yaml", text);
     let arguments = ["diff", path.to_str().unwrap(), "--dump", DUMP];
-    assert_eq!(run(&arguments, 0), "the change affects no workload\n");
+    let finding =
+        "1 new finding\n  warning LQ001 of LocalQueue default/main: spec.clusterQueue: Not found";
+    let unaffected = run(&arguments, 0);
+    assert!(unaffected.starts_with(finding), "{unaffected}");
     let affected = run(&[&arguments[..], &["--namespace", "team-a"]].concat(), 1);
     assert!(
         affected.contains("1 workload is no longer queued"),

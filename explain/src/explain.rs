@@ -2,11 +2,12 @@
 
 use crate::answer::{Answer, Eviction, Forecast, HistoryEntry, Situation, StartBound, Subject};
 use crate::eviction::eviction;
+use crate::forecast::forecast;
 use crate::identity::{controlling_job, queue_name};
 use crate::listing::{one_line, reported_reason};
 use crate::node_placement::{explain_nomination, explain_placement};
 use crate::pending::explain_pending;
-use crate::preemptors::preemptors;
+use crate::preemptors::{preemptors, preemptors_on_nodes};
 use crate::quota::{exceeds_nominal, requested_quota, used_quota};
 use crate::start_bound::start_bound;
 use crate::trial::Trial;
@@ -99,10 +100,17 @@ fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut A
         answer.message = why;
         return;
     }
+    let Some(workload) = world.workload(key) else {
+        return;
+    };
+    let kept_out = kept_out(workload);
+    // Before the trial, so that the state is not copied a third time.
+    let forecasted = (phase == WorkloadPhase::Pending && kept_out.is_none())
+        .then(|| forecast(world, world.cluster.clone(), key));
     let Some((mut trial, _)) = trial(world, key, answer) else {
         return;
     };
-    if let Some(condition) = kept_out(&trial.workload) {
+    if let Some(condition) = kept_out {
         condition.reason.clone_into(&mut answer.reason);
         condition.message.clone_into(&mut answer.message);
         answer.summary = format!("waits: {}", condition.message);
@@ -131,7 +139,10 @@ fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut A
         }
         return;
     }
-    let outlook = explain_pending(world, &mut trial, answer);
+    let Some(forecasted) = forecasted else {
+        return;
+    };
+    let outlook = explain_pending(&mut trial, forecasted, answer);
     match &answer.forecast {
         Some(Forecast::Admitted { .. }) => {
             explain_nodes(world, &mut trial, outlook.nodes, &[], answer);
@@ -196,6 +207,9 @@ fn explain_running(world: &World, key: &str, answer: &mut Answer) {
     // Without the usage of others, the search would be wrong.
     if !world.is_partial {
         answer.preemptors = preemptors(&mut trial, id);
+        answer
+            .preemptors
+            .extend(preemptors_on_nodes(world, &trial, id));
     }
 }
 

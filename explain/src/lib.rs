@@ -15,6 +15,7 @@ mod change;
 mod changes;
 mod comparison;
 mod contenders;
+mod count_text;
 mod dump;
 mod error;
 mod eviction;

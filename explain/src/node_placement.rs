@@ -1,10 +1,10 @@
 //! Places a workload on the nodes of the input, as the controller does.
 
 use crate::answer::{Answer, Forecast};
+use crate::count_text::count;
 use crate::node_answer::{
     NodeAnswer, NodePlacementAnswer, NodeVictim, PlacedPods, PlacementResult,
 };
-use crate::pending::count;
 use crate::world::World;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;

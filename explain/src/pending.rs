@@ -4,11 +4,11 @@ use crate::answer::{Answer, Forecast, Position, Victim};
 use crate::candidates::candidates;
 use crate::capacity::first_excesses;
 use crate::changes::smallest_changes;
-use crate::forecast::forecast;
+use crate::count_text::{count, count_are};
+use crate::forecast::Forecasted;
 use crate::identity::queue_name;
 use crate::quota::requested_quota;
 use crate::trial::{Outcome, Trial};
-use crate::world::World;
 use lockkeeper_api::cluster_queue::QueueingStrategy;
 use lockkeeper_cluster_state::pending_reason::{PENDING, RESOURCE_NOT_COVERED};
 use lockkeeper_cluster_state::placement_state::PlacementState;
@@ -26,15 +26,14 @@ pub(crate) struct PendingOutlook {
     pub(crate) nodes: Option<PlacementState>,
 }
 
-/// Completes the answer about a workload that is in a queue without quota.
+/// Completes the answer about a workload that is in a queue without quota, with the forecast for it.
 pub(crate) fn explain_pending(
-    world: &World,
     trial: &mut Trial,
+    forecasted: Forecasted,
     answer: &mut Answer,
 ) -> PendingOutlook {
     let position = position(trial);
     answer.quota = requested_quota(trial);
-    let forecasted = forecast(world, trial.cluster.clone(), &trial.key);
     if let Some((reason, message)) = forecasted.reason {
         reason.clone_into(&mut answer.reason);
         answer.message = message;
@@ -202,16 +201,4 @@ fn shortage(answer: &Answer) -> String {
         amounts.join(" and "),
         limit.unwrap_or_default()
     )
-}
-
-/// A count of other workloads with its verb.
-pub(crate) fn count_are(number: usize) -> String {
-    let verb = if number == 1 { "is" } else { "are" };
-    format!("{} {verb}", count(number, "other workload"))
-}
-
-/// A count with its noun.
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }

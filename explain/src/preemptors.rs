@@ -2,8 +2,10 @@
 
 use crate::answer::Preemptor;
 use crate::trial::Trial;
+use crate::world::World;
 use lockkeeper_api::foreign::scheduling::USER_PRIORITY_MAX;
-use lockkeeper_preemption::job::PreemptionLabels;
+use lockkeeper_cluster_state::{PreemptionCause, preemption_traits};
+use lockkeeper_preemption::job::{Preemptibility, PreemptionLabels};
 use lockkeeper_preemption::{
     Amount, FlavorResource, NodeId, State, Trace, WhatIf, WorkloadId, WorkloadSpec, mark_stuck,
     quota_levels,
@@ -51,6 +53,35 @@ pub(crate) fn preemptors(trial: &mut Trial, id: WorkloadId) -> Vec<Preemptor> {
         found.extend(preemptor);
     }
     found
+}
+
+/// The ClusterQueues that place workloads on nodes, and the lowest priority with which a new workload there could preempt it for
+/// the room of its pods: any higher one. Empty without nodes, and for a workload that is never a victim there.
+pub(crate) fn preemptors_on_nodes(world: &World, trial: &Trial, id: WorkloadId) -> Vec<Preemptor> {
+    let objects = world.cluster.objects();
+    let admission = trial.workload.status.as_ref();
+    let admission = admission.and_then(|it| it.admission.as_ref());
+    let queue = admission.map_or("", |it| &it.cluster_queue);
+    let traits = preemption_traits(objects, &trial.workload, queue);
+    let own = trial
+        .cluster
+        .state()
+        .workload_view(id)
+        .preemption_priority();
+    if world.nodes.is_none()
+        || traits.preemptibility == Preemptibility::NonPreemptible
+        || own >= USER_PRIORITY_MAX
+    {
+        return Vec::new();
+    }
+    let queues = objects.cluster_queue_names();
+    let placing = queues.filter(|it| objects.places_on_nodes(it));
+    let preemptors = placing.map(|it| Preemptor {
+        cluster_queue: it.to_owned(),
+        priority_min: Some(own.saturating_add(1)),
+        reason: PreemptionCause::Nodes.as_str(),
+    });
+    preemptors.collect()
 }
 
 /// The reason with which a workload of this ClusterQueue and priority could preempt the workload.

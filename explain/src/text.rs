@@ -4,9 +4,9 @@ use crate::answer::{
     Answer, Candidate, Forecast, LevelAnswer, QuotaAnswer, StartBound, StartCondition,
 };
 use crate::change::{AmountChange, Change};
+use crate::count_text::{count, count_are};
 use crate::eviction_text::write_eviction;
 use crate::node_text::write_placement;
-use crate::pending::{count, count_are};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 

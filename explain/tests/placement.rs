@@ -226,6 +226,24 @@ fn workloads_ahead_take_room_if_they_fit() {
 }
 
 #[test]
+fn running_workload_can_be_preempted_on_nodes() {
+    let running = admitted(workload("w", 1, 3, 5), json!({"a": 1}), true);
+    let objects = vec![
+        node("a", 4, json!({})),
+        pod("w-0", "a", 3, 5, "job-w"),
+        running,
+    ];
+    let answer = answer(builder(), objects, "w");
+    let preemptor = &answer.preemptors[0];
+    let found = (
+        &*preemptor.cluster_queue,
+        preemptor.priority_min,
+        preemptor.reason,
+    );
+    assert_eq!(found, ("q", Some(6), "OnNodes"));
+}
+
+#[test]
 fn answer_without_nodes_states_the_assumption() {
     let answer = answer(builder(), vec![workload("w", 2, 3, 0)], "w");
     assert!(answer.placement.is_none());

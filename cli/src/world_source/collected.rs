@@ -1,7 +1,7 @@
 //! What is collected of the objects of a source.
 
-use super::ReadObjects;
 use super::queue_objects::QueueObjects;
+use super::read_objects::ReadObjects;
 use super::scheduler_config::{SchedulerConfig, kueue_configuration};
 use crate::Failure;
 use anyhow::Error;

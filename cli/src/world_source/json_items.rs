@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn wrong_texts_are_errors_with_position() {
         let error = json_items("{\"items\": [\n{\"a\": 1}, {\"b\"").unwrap_err();
-        assert_eq!((error.line, error.column), (2, 15));
+        assert_eq!((error.line, error.column), (2, 14));
         assert_eq!(error.to_string(), "EOF while parsing an object");
         assert!(json_items("[1]").is_err());
         let error = json_items(r#"{"items": 5}"#).unwrap_err();

@@ -1,19 +1,19 @@
 //! `lockkeeper replay` and `lockkeeper log`: read the decision log of a controller.
 
 mod log_files;
+mod log_replay;
+mod log_report;
 
 use crate::Failure;
 use crate::report_format::{to_pretty_json, to_table};
 use crate::standard_output::print_visible;
-use anyhow::{Error, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
-use k8s_openapi::jiff::Timestamp;
-use lockkeeper_cluster_state::journal::DecisionRecord;
-use lockkeeper_decision_log::{Difference, History, HistoryEvent, Replay, ReplaySummary};
-use log_files::{for_each_line, with_renamed_files};
+use lockkeeper_decision_log::{History, HistoryEvent, Replay, ReplayObserver};
+use log_replay::{Found, LogFiles, Problem, problem_text, range_text, time};
+pub(crate) use log_report::{ReportArguments, run_report};
 use serde_json::{Value, json};
 use std::io::{Write, stderr};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Exit codes of `lockkeeper replay`, for `--help`.
@@ -65,32 +65,10 @@ pub(crate) struct ShowArguments {
     output: Output,
 }
 
-#[derive(Debug, Args)]
-struct LogFiles {
-    /// Files of the decision log, from the oldest to the newest, or `-`; one file is read with those that were renamed:
-    /// FILE.1, FILE.2, ...
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
     Text,
     Json,
-}
-
-/// What a replay has found.
-struct Found {
-    replay: Replay,
-    files: usize,
-    /// With its position, `FILE:LINE`.
-    problem: Option<(String, Problem)>,
-}
-
-enum Problem {
-    Difference(Box<Difference>),
-    /// The log was changed, or lines are missing.
-    Damage(String),
 }
 
 /// Replays, prints the result, and returns the exit code.
@@ -114,7 +92,7 @@ pub(crate) fn run_log(command: &LogCommand) -> Result<(), Failure> {
         Some(_) => arguments.workload.clone(),
         None => format!("{}/{}", arguments.namespace, arguments.workload),
     };
-    let replay = Replay::with_history(History::of(&workload));
+    let replay = Replay::with_observer(History::of(&workload));
     let found = arguments.files.replay(replay).map_err(Failure::Usage)?;
     if let Some((position, problem)) = &found.problem {
         let text = problem_text(position, problem);
@@ -122,8 +100,8 @@ pub(crate) fn run_log(command: &LogCommand) -> Result<(), Failure> {
         let _ = write!(stderr(), "warning: {text}");
     }
     let summary = found.replay.summary();
-    let history = found.replay.into_history();
-    let events = history.map(|it| it.events().to_vec()).unwrap_or_default();
+    let history = found.replay.into_observer();
+    let events = history.events();
     if events.is_empty() {
         let range = range_text(summary);
         return Err(Failure::Other(anyhow!(
@@ -140,45 +118,7 @@ pub(crate) fn run_log(command: &LogCommand) -> Result<(), Failure> {
     Ok(print_visible(&text)?)
 }
 
-impl LogFiles {
-    /// Reads all files, up to the first problem.
-    fn replay(&self, mut replay: Replay) -> Result<Found, Error> {
-        let files = with_renamed_files(&self.files);
-        let mut problem = None;
-        for path in &files {
-            let is_cut = for_each_line(path, |line| {
-                let found = match replay.read_line(line.text) {
-                    Ok(None) => return Ok(true),
-                    Ok(Some(difference)) => Problem::Difference(Box::new(difference)),
-                    Err(error) => Problem::Damage(error.to_string()),
-                };
-                problem = Some((format!("{}:{}", line.file, line.number), found));
-                Ok(false)
-            })?;
-            if problem.is_some() {
-                break;
-            }
-            if is_cut {
-                // A closed standard error does not change the result.
-                let _ = writeln!(
-                    stderr(),
-                    "warning: {}: the last line is incomplete and not read, as after a crash or while the file is written",
-                    path.display()
-                );
-            }
-        }
-        if problem.is_none() && replay.summary().lines == 0 {
-            return Err(anyhow!("no line of a decision log in the input"));
-        }
-        Ok(Found {
-            replay,
-            files: files.len(),
-            problem,
-        })
-    }
-}
-
-fn replay_text(found: &Found) -> String {
+fn replay_text<O: ReplayObserver>(found: &Found<O>) -> String {
     let summary = found.replay.summary();
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     let files = u64::try_from(found.files).unwrap_or(u64::MAX);
@@ -198,53 +138,7 @@ fn replay_text(found: &Found) -> String {
     text
 }
 
-/// ` from … to …`.
-fn range_text(summary: ReplaySummary) -> String {
-    match (summary.from_ms, summary.to_ms) {
-        (Some(from_ms), Some(to_ms)) => format!(" from {} to {}", time(from_ms), time(to_ms)),
-        _ => String::new(),
-    }
-}
-
-fn problem_text(position: &str, problem: &Problem) -> String {
-    match problem {
-        Problem::Damage(why) => format!("{position}: {why}\n"),
-        Problem::Difference(it) => {
-            let own = env!("CARGO_PKG_VERSION");
-            let version = if it.version == own {
-                String::new()
-            } else {
-                format!(
-                    "  the log was written by lockkeeper {}, this is {own}\n",
-                    it.version
-                )
-            };
-            format!(
-                "{position}: a decision of {} differs\n  recorded: {}\n  replayed: {}\n{version}",
-                time(it.at_ms),
-                decision_text(it.recorded.as_ref()),
-                decision_text(it.replayed.as_ref()),
-            )
-        }
-    }
-}
-
-fn decision_text(decision: Option<&DecisionRecord>) -> String {
-    let Some(decision) = decision else {
-        return "none".to_owned();
-    };
-    let pod_sets = decision.pod_sets.iter().map(ToString::to_string);
-    let victims = decision.victims.iter();
-    let victims = victims.map(|it| format!("preempts {} ({})", it.workload, it.reason));
-    let parts: Vec<String> = [format!("{} {}", decision.decision, decision.workload)]
-        .into_iter()
-        .chain(pod_sets)
-        .chain(victims)
-        .collect();
-    parts.join("; ")
-}
-
-fn replay_json(found: &Found) -> Value {
+fn replay_json<O: ReplayObserver>(found: &Found<O>) -> Value {
     let summary = found.replay.summary();
     let problem = found.problem.as_ref().map(|(position, problem)| {
         let mut json = match problem {
@@ -283,9 +177,4 @@ fn event_row(event: &HistoryEvent) -> [String; 3] {
 
 fn event_json(event: &HistoryEvent) -> Value {
     json!({"time": time(event.at_ms), "event": event.event, "message": event.message})
-}
-
-/// A time of the log, in UTC, to the millisecond.
-fn time(ms: i64) -> String {
-    Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |it| format!("{it:.3}"))
 }

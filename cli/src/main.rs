@@ -17,6 +17,7 @@ mod live_names;
 mod logging;
 mod manifest_text;
 mod observe;
+mod plot_files;
 mod progress;
 mod queue;
 mod report_format;
@@ -122,6 +123,9 @@ enum Command {
         #[command(subcommand)]
         command: decision_log::LogCommand,
     },
+    /// Write a report with plots of what a controller did, from its decision log
+    #[command(after_long_help = QUERY_EXIT_CODES)]
+    Report(decision_log::ReportArguments),
     /// Simulate jobs in queues, and compare configurations
     Simulate(simulate::Arguments),
     /// Search for configurations of queues that meet goals, by simulation
@@ -207,6 +211,7 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Command::Log { command } => decision_log::run_log(&command),
+        Command::Report(arguments) => decision_log::run_report(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Tune(arguments) => match tune::run(&arguments) {
             Ok(code) => return code,

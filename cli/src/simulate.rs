@@ -11,6 +11,7 @@ mod simulated;
 
 use crate::Failure;
 use crate::file_replacement::write_file;
+use crate::plot_files::write_plots;
 use crate::standard_output::print;
 use anyhow::{Context, Error, anyhow};
 use arguments::is_standard;
@@ -18,15 +19,13 @@ pub(crate) use arguments::{Arguments, InputArguments};
 use comparison::Comparer;
 use inputs::{Inputs, locate, locate_job, read_all};
 pub(crate) use inputs::{Located, read_object, read_traces};
-use lockkeeper_report::{SIMULATIONS_MAX, Simulation, plot_files, render};
+use lockkeeper_report::{SIMULATIONS_MAX, Simulation, render};
 use lockkeeper_simulate::timeline::{JobTrace, TraceConfig, metrics, simulate};
 pub(crate) use measures::{Measure, measures};
 pub(crate) use parallel::run_in_order;
 use result_text::{Output, ResultText};
 use simulated::Simulated;
 use std::borrow::Cow;
-use std::fs;
-use std::path::Path;
 
 /// Simulates the traces with each configuration, writes the report, and prints the results. A mistake in any file
 /// prevents all output.
@@ -132,15 +131,4 @@ fn simulate_task<'a>(task: &Task<'a>) -> Result<(bool, Simulated<'a>), Error> {
         metrics,
     };
     Ok((is_first, simulated))
-}
-
-fn write_plots(folder: &Path, simulations: &[Simulation<'_>]) -> Result<(), Error> {
-    fs::create_dir_all(folder)
-        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    for plot in plot_files(simulations) {
-        let path = folder.join(&plot.name);
-        write_file(&path, &plot.svg)
-            .with_context(|| format!("cannot write the plot {}", path.display()))?;
-    }
-    Ok(())
 }

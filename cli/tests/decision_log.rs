@@ -157,3 +157,57 @@ fn a_changed_line_is_named() {
     let warning = String::from_utf8(output.stderr).unwrap();
     assert!(warning.contains("the hash does not match"), "{warning}");
 }
+
+#[test]
+fn report_shows_what_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, plots) = (
+        folder.path().join("report.html"),
+        folder.path().join("plots"),
+    );
+    let arguments = [
+        "report",
+        EXAMPLE,
+        "--output",
+        file.to_str().unwrap(),
+        "--plots",
+        plots.to_str().unwrap(),
+    ];
+    let output = run(&arguments);
+    assert!(output.status.success(), "{output:?}");
+    let report = fs::read_to_string(&file).unwrap();
+    for expected in [
+        "team-a/train",
+        "team-b/serve",
+        "recorded",
+        "2026-11-28T10:34:15",
+    ] {
+        assert!(report.contains(expected), "{expected}");
+    }
+    assert!(fs::read_dir(&plots).unwrap().count() > 2);
+    let printed = run(&["report", EXAMPLE, "--output", "-"]);
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), report);
+}
+
+#[test]
+fn report_of_a_log_without_workloads_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let header = example().lines().next().unwrap().to_owned();
+    fs::write(&log, header + "\n").unwrap();
+    let file = folder.path().join("report.html");
+    let arguments = [
+        "report",
+        log.to_str().unwrap(),
+        "-o",
+        file.to_str().unwrap(),
+    ];
+    let output = run(&arguments);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.contains("has no Workload in a ClusterQueue"),
+        "{error}"
+    );
+    assert!(!file.exists());
+}

@@ -1,5 +1,6 @@
 //! What happened to one workload.
 
+use crate::observer::ReplayObserver;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::journal::{ClusterEvent, CycleRecord};
 use lockkeeper_cluster_state::pending_reason::{NAMESPACE_MISMATCH, decision_message};
@@ -53,80 +54,6 @@ impl History {
         &self.events
     }
 
-    pub(crate) fn before_event(&mut self, cluster: &ClusterState, event: &ClusterEvent) {
-        let now_ms = cluster.now_ms();
-        let own = match event {
-            ClusterEvent::Workload(it) if workload_key(it) == self.workload => Some(&**it),
-            _ => None,
-        };
-        // The object with the admission takes the place of the assumed one.
-        if let Some(at_ms) = self.reverted_at_ms.take()
-            && !own.is_some_and(has_admission)
-        {
-            self.add(at_ms, "AdmissionWithdrawn", "it was not written".to_owned());
-        }
-        match event {
-            ClusterEvent::WorkloadRemoved(key) if *key == self.workload => {
-                self.object = None;
-                self.add(now_ms, "Deleted", String::new());
-            }
-            ClusterEvent::AdmissionReverted(key) if *key == self.workload => {
-                self.reverted_at_ms = Some(now_ms);
-                self.is_preempted = false;
-            }
-            _ => {}
-        }
-        if let Some(workload) = own {
-            self.set_object(now_ms, workload);
-        }
-    }
-
-    pub(crate) fn after_cycle(
-        &mut self,
-        cluster: &ClusterState,
-        cycle: &Cycle,
-        record: &CycleRecord,
-    ) {
-        let (state, now_ms) = (cluster.state(), cluster.now_ms());
-        let mut out_of_scope = cycle.out_of_scope.iter();
-        if out_of_scope.any(|id| state.workload_name(*id) == self.workload) {
-            self.add_changed(now_ms, "Pending", NAMESPACE_MISMATCH.to_owned());
-        }
-        for entry in &cycle.entries {
-            let name = state.workload_name(entry.workload);
-            if let Decision::Preempt(victims) = &entry.decision {
-                let mut victims = victims.iter();
-                let own = victims.find(|it| state.workload_name(it.workload) == self.workload);
-                if let Some(victim) = own
-                    && !std::mem::replace(&mut self.is_preempted, true)
-                {
-                    let reason = victim.reason.as_str();
-                    self.add(now_ms, "Preempted", format!("by {name} ({reason})"));
-                }
-            }
-            if name != self.workload {
-                continue;
-            }
-            match &entry.decision {
-                Decision::Admit => {
-                    let message = admission_text(record, name);
-                    self.add(now_ms, "Admitted", message);
-                }
-                Decision::Preempt(victims) => {
-                    let victims: Vec<String> = victims
-                        .iter()
-                        .map(|it| {
-                            let name = state.workload_name(it.workload);
-                            format!("{name} ({})", it.reason.as_str())
-                        })
-                        .collect();
-                    self.add_changed(now_ms, "Preempts", victims.join(", "));
-                }
-                _ => self.add_changed(now_ms, "Pending", decision_message(state, entry)),
-            }
-        }
-    }
-
     fn set_object(&mut self, now_ms: i64, workload: &Workload) {
         let uid = |it: &Workload| it.metadata.uid.clone();
         let before = self.object.take();
@@ -167,6 +94,77 @@ impl History {
             event,
             message,
         });
+    }
+}
+
+impl ReplayObserver for History {
+    fn before_event(&mut self, cluster: &ClusterState, event: &ClusterEvent) {
+        let now_ms = cluster.now_ms();
+        let own = match event {
+            ClusterEvent::Workload(it) if workload_key(it) == self.workload => Some(&**it),
+            _ => None,
+        };
+        // The object with the admission takes the place of the assumed one.
+        if let Some(at_ms) = self.reverted_at_ms.take()
+            && !own.is_some_and(has_admission)
+        {
+            self.add(at_ms, "AdmissionWithdrawn", "it was not written".to_owned());
+        }
+        match event {
+            ClusterEvent::WorkloadRemoved(key) if *key == self.workload => {
+                self.object = None;
+                self.add(now_ms, "Deleted", String::new());
+            }
+            ClusterEvent::AdmissionReverted(key) if *key == self.workload => {
+                self.reverted_at_ms = Some(now_ms);
+                self.is_preempted = false;
+            }
+            _ => {}
+        }
+        if let Some(workload) = own {
+            self.set_object(now_ms, workload);
+        }
+    }
+
+    fn after_cycle(&mut self, cluster: &ClusterState, cycle: &Cycle, record: &CycleRecord) {
+        let (state, now_ms) = (cluster.state(), cluster.now_ms());
+        let mut out_of_scope = cycle.out_of_scope.iter();
+        if out_of_scope.any(|id| state.workload_name(*id) == self.workload) {
+            self.add_changed(now_ms, "Pending", NAMESPACE_MISMATCH.to_owned());
+        }
+        for entry in &cycle.entries {
+            let name = state.workload_name(entry.workload);
+            if let Decision::Preempt(victims) = &entry.decision {
+                let mut victims = victims.iter();
+                let own = victims.find(|it| state.workload_name(it.workload) == self.workload);
+                if let Some(victim) = own
+                    && !std::mem::replace(&mut self.is_preempted, true)
+                {
+                    let reason = victim.reason.as_str();
+                    self.add(now_ms, "Preempted", format!("by {name} ({reason})"));
+                }
+            }
+            if name != self.workload {
+                continue;
+            }
+            match &entry.decision {
+                Decision::Admit => {
+                    let message = admission_text(record, name);
+                    self.add(now_ms, "Admitted", message);
+                }
+                Decision::Preempt(victims) => {
+                    let victims: Vec<String> = victims
+                        .iter()
+                        .map(|it| {
+                            let name = state.workload_name(it.workload);
+                            format!("{name} ({})", it.reason.as_str())
+                        })
+                        .collect();
+                    self.add_changed(now_ms, "Preempts", victims.join(", "));
+                }
+                _ => self.add_changed(now_ms, "Pending", decision_message(state, entry)),
+            }
+        }
     }
 }
 

@@ -12,7 +12,8 @@
 //! | `workload` | a Workload with the number of its `spec` |
 //! | `cycle` | a scheduling cycle with its decisions; the line has the hash of all lines up to this one |
 //!
-//! [`Encoder`] writes it, [`Replay`] decides again and compares, [`History`] tells what happened to one workload.
+//! [`Encoder`] writes it, [`Replay`] decides again and compares. A [`ReplayObserver`] sees each step: [`History`] tells what happened to
+//! one workload.
 #![deny(clippy::arithmetic_side_effects)]
 
 mod chain;
@@ -20,6 +21,7 @@ mod decoder;
 mod encoder;
 mod error;
 mod history;
+mod observer;
 mod record;
 mod reduced;
 mod replay;
@@ -29,5 +31,6 @@ mod tests;
 pub use encoder::Encoder;
 pub use error::LogError;
 pub use history::{History, HistoryEvent};
+pub use observer::ReplayObserver;
 pub use record::{LINE_START, LogHeader};
 pub use replay::{Difference, Replay, ReplaySummary};

@@ -2,7 +2,7 @@
 
 use crate::decoder::{Decoder, Line};
 use crate::error::LogError;
-use crate::history::History;
+use crate::observer::ReplayObserver;
 use crate::record::LogHeader;
 use lockkeeper_cluster_state::journal::{
     ClusterEvent, CycleRecord, DecisionRecord, apply, cycle_record,
@@ -38,16 +38,16 @@ pub struct ReplaySummary {
     pub to_ms: Option<i64>,
 }
 
-/// Reads a log, line by line, and decides again.
+/// Reads a log, line by line, decides again, and tells an observer what happens.
 #[derive(Debug, Default)]
-pub struct Replay {
+pub struct Replay<O = ()> {
     decoder: Decoder,
     cluster: Option<ClusterState>,
     /// The state at each start, in place of one with the settings of the header.
     empty: Option<ClusterState>,
     version: String,
     summary: ReplaySummary,
-    history: Option<History>,
+    observer: O,
 }
 
 impl Replay {
@@ -55,15 +55,6 @@ impl Replay {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Also tells what happens to one workload.
-    #[must_use]
-    pub fn with_history(history: History) -> Self {
-        Self {
-            history: Some(history),
-            ..Self::default()
-        }
     }
 
     /// A replay with the settings of this state, which has no objects, in place of those in the log.
@@ -74,6 +65,21 @@ impl Replay {
             ..Self::default()
         }
     }
+}
+
+impl<O: ReplayObserver> Replay<O> {
+    /// A replay that tells this observer what happens.
+    #[must_use]
+    pub fn with_observer(observer: O) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            cluster: None,
+            empty: None,
+            version: String::new(),
+            summary: ReplaySummary::default(),
+            observer,
+        }
+    }
 
     /// What has been decided again.
     #[must_use]
@@ -81,10 +87,10 @@ impl Replay {
         self.summary
     }
 
-    /// The history that was asked for.
+    /// The observer.
     #[must_use]
-    pub fn into_history(self) -> Option<History> {
-        self.history
+    pub fn into_observer(self) -> O {
+        self.observer
     }
 
     /// Reads the next line, without its end. Returns the first difference of a cycle.
@@ -100,6 +106,7 @@ impl Replay {
                 self.version.clone_from(&header.version);
                 let empty = self.empty.clone();
                 self.cluster = Some(empty.unwrap_or_else(|| empty_cluster(&header)));
+                self.observer.begin_file();
                 Ok(None)
             }
             Line::Event(event) => Ok(self.handle_event(&event)),
@@ -112,14 +119,13 @@ impl Replay {
             self.summary.from_ms.get_or_insert(*now_ms);
             self.summary.to_ms = Some(*now_ms);
         }
-        if let Some(history) = &mut self.history {
-            history.before_event(cluster, event);
-        }
-        let cycle = apply(cluster, event)?;
+        self.observer.before_event(cluster, event);
+        let Some(cycle) = apply(cluster, event) else {
+            self.observer.after_event(cluster, event);
+            return None;
+        };
         let replayed = cycle_record(cluster, &cycle);
-        if let Some(history) = &mut self.history {
-            history.after_cycle(cluster, &cycle, &replayed);
-        }
+        self.observer.after_cycle(cluster, &cycle, &replayed);
         let ClusterEvent::Cycle(recorded) = event else {
             return None;
         };

@@ -206,11 +206,11 @@ fn a_file_can_be_read_alone_or_after_the_one_before() {
 #[test]
 fn a_history_has_the_events_of_one_workload() {
     let texts = |workload: &str| -> Vec<String> {
-        let mut replay = Replay::with_history(History::of(workload));
+        let mut replay = Replay::with_observer(History::of(workload));
         for line in log().lines() {
             replay.read_line(line).unwrap();
         }
-        let history = replay.into_history().unwrap();
+        let history = replay.into_observer();
         let events = history.events().iter();
         events
             .map(|it| format!("{} {} {}", it.at_ms - NOW_MS, it.event, it.message))
@@ -254,11 +254,11 @@ fn an_admission_that_its_object_shows_is_not_withdrawn() {
         }
         cluster.set_workload(Arc::new(object)).unwrap();
         let log = encode(&mut encoder(), false, &take_events(&mut cluster));
-        let mut replay = Replay::with_history(History::of("team/first"));
+        let mut replay = Replay::with_observer(History::of("team/first"));
         for line in log.lines() {
             replay.read_line(line).unwrap();
         }
-        let history = replay.into_history().unwrap();
+        let history = replay.into_observer();
         history.events().iter().map(|it| it.event).collect()
     };
     assert_eq!(events_after(true), ["Created", "Admitted"]);

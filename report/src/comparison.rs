@@ -93,6 +93,7 @@ pub(crate) fn outcome_text(outcome: Outcome) -> &'static str {
         Outcome::Stuck => "stuck",
         Outcome::Livelock => "livelock",
         Outcome::Loop => "loop",
+        Outcome::Recorded => "recorded",
     }
 }
 

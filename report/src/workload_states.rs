@@ -176,6 +176,10 @@ impl WorkloadHistory {
                 self.finished_at_s = Some(at_s);
                 at_s
             }
+            RunEnd::Evicted(at_s) => {
+                self.push(IntervalState::Running, run.from_s, at_s);
+                at_s
+            }
             RunEnd::Preempted(eviction) => {
                 let at_s = eviction.at_s;
                 self.push(IntervalState::Preempted, run.from_s, at_s);

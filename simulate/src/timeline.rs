@@ -47,6 +47,7 @@ mod pool_metrics;
 mod queue_history;
 mod quota_metrics;
 mod ratio;
+mod recorded;
 mod result;
 mod stats;
 mod summary;
@@ -68,6 +69,7 @@ pub use metrics::{Metrics, RepeatedPreemptions, metrics};
 pub use pod_set_table::PodSetTable;
 pub use pool_metrics::PoolMetrics;
 pub use quota_metrics::QuotaMetrics;
+pub use recorded::recorded_timeline;
 pub use result::{
     Event, EventKind, Eviction, JobTimeline, Outcome, PlannedStart, QuotaUsage, Run, RunAssignment,
     RunEnd, Stats, Timeline, WaitTimes,

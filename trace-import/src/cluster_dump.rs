@@ -216,7 +216,8 @@ impl DumpImport<'_> {
     }
 }
 
-fn scenario_pod_set(state: &State, pod_set: &CorePodSet) -> PodSet {
+/// A pod set of a trace, without flavors.
+pub(crate) fn scenario_pod_set(state: &State, pod_set: &CorePodSet) -> PodSet {
     let requests = pod_set.requests.iter().map(|(resource, amount)| {
         let name = state.resource_name(*resource).to_owned();
         (name, AmountText::Number(amount.get()))

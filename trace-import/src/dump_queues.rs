@@ -1,5 +1,6 @@
 //! ClusterQueues and Cohorts as the queues of a trace.
 
+use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_api::quota::{self, FairSharing, ResourceQuota};
 use lockkeeper_api::{ClusterQueue, Cohort, cluster_queue};
@@ -23,13 +24,18 @@ pub(crate) fn cluster_queues(objects: &ObjectStore) -> Vec<scenario::ClusterQueu
     queues.collect()
 }
 
-fn scenario_queue(name: &str, queue: &ClusterQueue, is_inactive: bool) -> scenario::ClusterQueue {
+/// A ClusterQueue of a trace.
+pub(crate) fn scenario_queue(
+    name: &str,
+    queue: &ClusterQueue,
+    is_inactive: bool,
+) -> scenario::ClusterQueue {
     let spec = &queue.spec;
     scenario::ClusterQueue {
         name: name.to_owned(),
         cohort: spec.cohort_name.clone(),
         fair_weight: fair_weight(spec.fair_sharing.as_ref()),
-        resource_groups: spec.resource_groups.iter().map(resource_group).collect(),
+        resource_groups: resource_groups(spec),
         preemption: spec.preemption.as_ref().map(preemption).unwrap_or_default(),
         flavor_fungibility: spec.flavor_fungibility.clone().unwrap_or_default(),
         queueing_strategy: spec.queueing_strategy.unwrap_or_default(),
@@ -79,6 +85,11 @@ pub(crate) fn algorithm(
         preemption_strategies: strategies.collect(),
     };
     (scenario::Algorithm::Fair, Some(sharing))
+}
+
+/// The resource groups of a ClusterQueue.
+pub(crate) fn resource_groups(spec: &ClusterQueueSpec) -> Vec<scenario::ResourceGroup> {
+    spec.resource_groups.iter().map(resource_group).collect()
 }
 
 fn resource_group(group: &quota::ResourceGroup) -> scenario::ResourceGroup {

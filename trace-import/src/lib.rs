@@ -1,7 +1,7 @@
 //! Reads other formats as traces of jobs for `lockkeeper simulate`.
 //!
 //! [`parse_swf`] reads the Standard Workload Format, [`parse_csv`] tables with a [`Mapping`] of their columns,
-//! [`generator_trace`] the files of Kueue's performance generator, and [`dump_trace`] the objects of a cluster. A value that
+//! [`generator_trace`] the files of Kueue's performance generator, and [`dump_trace`] the objects of a cluster. [`LogRecorder`] takes the timeline from the decision log of a controller. A value that
 //! the input does not have is never guessed silently: each assumption is counted in
 //! [`JobTrace::assumptions`](lockkeeper_simulate::timeline::JobTrace::assumptions).
 //!
@@ -16,6 +16,7 @@ mod dump_queues;
 mod import_error;
 mod kueue_generator;
 mod label;
+mod log_recording;
 mod mapping;
 mod shortened;
 mod swf;
@@ -27,6 +28,7 @@ pub use csv_table::parse_csv;
 pub use import_error::{ImportError, ImportProblem};
 pub use kueue_generator::{GeneratorFile, generator_trace};
 pub use label::Label;
+pub use log_recording::{LogRecorder, LogRecording};
 pub use mapping::{
     CsvColumns, CsvMapping, Defaults, Mapping, QueueRule, RequestsOf, SwfMapping, TimeFormat,
 };

@@ -184,5 +184,6 @@ pub(crate) const fn outcome_name(outcome: Outcome) -> &'static str {
         Outcome::Stuck => "stuck",
         Outcome::Livelock => "livelock",
         Outcome::Loop => "loop",
+        Outcome::Recorded => "recorded",
     }
 }

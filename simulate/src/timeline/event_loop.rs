@@ -17,7 +17,7 @@ pub fn event_loop(timeline: &Timeline) -> &[Event] {
             events.partition_point(|it| Some(it.at_s) < last_s)
         }
         Outcome::Loop => events.len().saturating_sub(LOOP_EVENTS_MAX),
-        Outcome::Drained | Outcome::Stuck => return &[],
+        Outcome::Drained | Outcome::Stuck | Outcome::Recorded => return &[],
     };
     let events = events.get(start..).unwrap_or_default();
     let length = (1..=events.len() / 2).find(|length| {

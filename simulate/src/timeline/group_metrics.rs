@@ -110,7 +110,7 @@ impl Group {
         }
         for run in &history.runs {
             match run.end {
-                RunEnd::Open => {}
+                RunEnd::Open | RunEnd::Evicted(_) => {}
                 RunEnd::Finished(at_s) => {
                     self.finished = self.finished.saturating_add(1);
                     let took_s = at_s.saturating_sub(job.created_s());

@@ -18,6 +18,8 @@ pub enum Outcome {
     Livelock,
     /// The limit on preemptions was reached: workloads preempt each other without end, and time proceeds.
     Loop,
+    /// Not simulated: the timeline is that of a real scheduler, until its record ends.
+    Recorded,
 }
 
 /// The timeline of all jobs.
@@ -69,7 +71,7 @@ pub struct Run {
 }
 
 /// The flavors and the numbers of pods of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunAssignment {
     /// By pod set: the flavor of each resource.
     pub flavors: Vec<BTreeMap<String, String>>,
@@ -86,6 +88,8 @@ pub enum RunEnd {
     Finished(i64),
     /// The job was preempted.
     Preempted(Eviction),
+    /// The job lost its quota at this time for another reason, in seconds. Simulations have no such end.
+    Evicted(i64),
 }
 
 /// The end of a run by preemption.
@@ -299,6 +303,7 @@ impl Serialize for InTimeline<'_, &Run> {
             RunEnd::Open => (0, "open"),
             RunEnd::Finished(at_s) => (at_s, "finished"),
             RunEnd::Preempted(eviction) => (eviction.at_s, "preempted"),
+            RunEnd::Evicted(at_s) => (at_s, "evicted"),
         };
         let mut object = serializer.serialize_struct("Run", 10)?;
         object.serialize_field("from", &run.from_s)?;

@@ -18,7 +18,7 @@ pub(super) fn stats(trace: &JobTrace, timelines: &[JobTimeline]) -> Stats {
         stats.admissions = stats.admissions.saturating_add(timeline.runs.len());
         for run in &timeline.runs {
             match run.end {
-                RunEnd::Open => {}
+                RunEnd::Open | RunEnd::Evicted(_) => {}
                 RunEnd::Finished(_) => stats.finished = stats.finished.saturating_add(1),
                 RunEnd::Preempted(eviction) => {
                     stats.preemptions = stats.preemptions.saturating_add(1);

@@ -19,6 +19,7 @@ pub fn write_summary(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline
         Outcome::Stuck => "stuck: some jobs stay pending",
         Outcome::Livelock => "livelock: workloads preempt each other without end",
         Outcome::Loop => "loop: workloads preempt each other without end, over time",
+        Outcome::Recorded => "recorded: the decisions of a scheduler",
     };
     writeln!(out, "  outcome      {outcome}")?;
     writeln!(out, "  makespan     {} s", timeline.makespan_s)?;

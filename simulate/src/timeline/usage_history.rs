@@ -61,7 +61,7 @@ pub fn usage_history(trace: &JobTrace, timeline: &Timeline) -> Vec<UsageHistory>
 fn released_at_s(trace: &JobTrace, run: &Run) -> Option<i64> {
     match run.end {
         RunEnd::Open => None,
-        RunEnd::Finished(at_s) => Some(at_s),
+        RunEnd::Finished(at_s) | RunEnd::Evicted(at_s) => Some(at_s),
         RunEnd::Preempted(eviction) if trace.grace_period_seconds == 0 => Some(eviction.at_s),
         RunEnd::Preempted(eviction) => eviction.released_at_s,
     }

@@ -101,6 +101,12 @@ fn replay(stage: &mut Fixture) {
         history.contains(&format!("by default/{urgent} (InClusterQueue)")),
         "{history}"
     );
+    let report = log.with_extension("html");
+    let words = ["report", text_of(&log), "--output", text_of(&report)];
+    let output = lockkeeper::run(&words);
+    assert!(output.status.success(), "{output:?}");
+    let report = fs::read_to_string(&report).unwrap();
+    assert!(report.contains(&first) && report.contains("recorded"));
     let output = lockkeeper::run(&["log", "show", "absent", text_of(&log)]);
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();

@@ -46,6 +46,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &[
             "lockkeeper-api",
             "lockkeeper-cluster-state",
+            "lockkeeper-decision-log",
             "lockkeeper-explain",
             "lockkeeper-preemption",
             "lockkeeper-scenario",

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::live_names;
-use crate::report_format::{to_pretty_json, to_table};
+use crate::report_format::{to_pretty_json, to_table, to_yaml};
 use crate::standard_output::print_visible;
 use crate::world_source::{Scheduler, SourceArguments};
 use anyhow::Error;
@@ -60,6 +60,8 @@ enum QueueOutput {
     Wide,
     /// JSON
     Json,
+    /// YAML
+    Yaml,
     /// Names only, one on each line
     Name,
 }
@@ -70,6 +72,8 @@ enum TopOutput {
     Table,
     /// JSON
     Json,
+    /// YAML
+    Yaml,
     /// The paths of cohorts and ClusterQueues, one on each line
     Name,
 }
@@ -87,6 +91,7 @@ pub(crate) fn run_queue(arguments: &QueueArguments) -> Result<(), Failure> {
     }
     let text = match arguments.output {
         QueueOutput::Json => to_pretty_json(&rows)?,
+        QueueOutput::Yaml => to_yaml(&rows)?,
         QueueOutput::Name => {
             let names = rows
                 .iter()
@@ -107,6 +112,7 @@ pub(crate) fn run_top(arguments: &TopArguments) -> Result<(), Failure> {
     let rows = quota_rows(&loaded.world);
     let text = match arguments.output {
         TopOutput::Json => to_pretty_json(&rows)?,
+        TopOutput::Yaml => to_yaml(&rows)?,
         TopOutput::Name => {
             let mut paths: Vec<&str> = rows.iter().map(|it| it.path.as_str()).collect();
             paths.dedup();

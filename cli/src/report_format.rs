@@ -1,4 +1,4 @@
-//! Formats that several commands print: indented JSON and tables.
+//! Formats that several commands print: indented JSON, YAML and tables.
 
 use anyhow::{Error, anyhow};
 use serde::Serialize;
@@ -11,6 +11,11 @@ const PADDING: usize = 3;
 /// A value as indented JSON.
 pub(crate) fn to_pretty_json(value: &impl Serialize) -> Result<String, Error> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// A value as YAML.
+pub(crate) fn to_yaml(value: &impl Serialize) -> Result<String, Error> {
+    Ok(serde_saphyr::to_string(value)?)
 }
 
 /// Rows as aligned columns, as kubectl prints them, without blanks at the ends of lines.

@@ -330,7 +330,9 @@ fn random_traces_conserve_jobs_and_quota() {
                         ran_s += eviction.at_s - run.from_s;
                         ready_s = eviction.released_at_s.unwrap_or(eviction.at_s);
                     }
-                    RunEnd::Open => unreachable!("a job runs until it finishes"),
+                    RunEnd::Open | RunEnd::Evicted(_) => {
+                        unreachable!("a job runs until it finishes or is preempted")
+                    }
                 }
             }
         }

@@ -344,10 +344,11 @@ fn json_error(path: &Path, error: &JsonError) -> Error {
 
 /// Reads a JSON file. Lists of a cluster may exceed the limit of other manifests.
 fn read_json(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let size = File::open(path)?
-        .take(JSON_MAX_BYTES + 1)
-        .read_to_string(&mut text)?;
+    let file = File::open(path)?;
+    let length = file.metadata()?.len().min(JSON_MAX_BYTES);
+    // A text that grows would need twice its memory.
+    let mut text = String::with_capacity(usize::try_from(length).unwrap_or_default());
+    let size = file.take(JSON_MAX_BYTES + 1).read_to_string(&mut text)?;
     if u64::try_from(size).unwrap_or(u64::MAX) > JSON_MAX_BYTES {
         let message = format!(
             "larger than {} MiB; split it into smaller files",

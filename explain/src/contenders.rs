@@ -1,5 +1,6 @@
 //! The workloads of a tree of cohorts that may use quota before a pending workload starts.
 
+use crate::preemption_within_queue::is_preemption_within_possible;
 use crate::trial::Trial;
 use crate::world::World;
 use lockkeeper_api::ClusterQueue;
@@ -56,8 +57,8 @@ pub(crate) struct Contest {
 
 impl Contest {
     /// Collects the workloads of the tree of a pending workload, those of its own queue in queue order. `None` if it is
-    /// not in its queue, if its queue has backfill and it is not the head, or if the flavor search of one of them may never end. Costs a step per pod set and flavor of
-    /// each.
+    /// not in its queue, if its queue has backfill and it is not the head, if a ClusterQueue permits preemptions among its own
+    /// workloads, or if the flavor search of one of them may never end. Costs a step per pod set and flavor of each.
     pub(crate) fn new(world: &World, trial: &Trial, state: &mut State) -> Option<Self> {
         let id = trial.id()?;
         let own = state.workload_view(id).queue()?;
@@ -77,11 +78,10 @@ impl Contest {
             && !has_backfill;
         let running = running(world, trial, state);
         let mut has_returning = false;
-        let mut pending = Vec::new();
+        let mut lists = Vec::new();
         for name in &trial.queues {
             let queue = state.queue(name)?;
             let object = world.cluster().objects().cluster_queue(name)?;
-            let groups = groups(state, object);
             let mut ids = state.node_view(queue).pending();
             if let (true, true, Some(place)) = (queue == own, is_strict, place) {
                 ids.truncate(place);
@@ -90,9 +90,22 @@ impl Contest {
             ids.extend(state.node_view(queue).backing_off());
             // After its eviction, a workload is pending again.
             let of_queue = running.iter().filter(|it| it.queue == queue);
-            let evicted = of_queue.map(|it| it.id);
-            ids.extend(evicted.filter(|it| is_evicted(state, *it)));
+            let of_queue: Vec<WorkloadId> = of_queue.map(|it| it.id).collect();
+            ids.extend(of_queue.iter().filter(|it| is_evicted(state, **it)));
             has_returning |= queue == own && ids.len() != known;
+            ids.retain(|it| *it != id);
+            ids.extend((queue == own).then_some(id));
+            let policy = object.spec.preemption.as_ref();
+            let policy = policy.and_then(|it| it.within_cluster_queue);
+            // First, since it needs no amounts: many clusters have such a policy.
+            if is_preemption_within_possible(state, policy.unwrap_or_default(), &ids, &of_queue) {
+                return None;
+            }
+            lists.push((object, ids));
+        }
+        let mut pending = Vec::new();
+        for (object, ids) in lists {
+            let groups = groups(state, object);
             for other in ids.into_iter().filter(|it| *it != id) {
                 pending.push(contender(state, &groups, other)?);
             }

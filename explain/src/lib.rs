@@ -32,6 +32,7 @@ mod node_placement;
 mod node_text;
 mod pending;
 mod possible_preemption;
+mod preemption_within_queue;
 mod preemptors;
 mod project;
 mod quota;

@@ -2,13 +2,13 @@
 
 use crate::contenders::{Contender, Contest};
 use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohortPolicy, ClusterQueueSpec, Preemption, ReclaimWithinCohort, WithinClusterQueue,
+    BorrowWithinCohortPolicy, ClusterQueueSpec, Preemption, ReclaimWithinCohort,
 };
 use lockkeeper_preemption::{FlavorResource, NodeId, State};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether a pending workload of a contest could preempt another one, now or later: a preempted workload starts again, so its
-/// end is not known.
+/// Whether a pending workload of a contest could preempt one of another ClusterQueue, now or later: a preempted workload starts
+/// again, so its end is not known. No contest permits preemptions within a ClusterQueue.
 ///
 /// Workloads of a ClusterQueue that never borrows are not preempted by those of others.
 pub(crate) fn is_preemption_possible<'a>(
@@ -34,16 +34,8 @@ fn may_preempt(
     let Some(highest) = preemptors.map(|it| it.priority).max() else {
         return false;
     };
-    let in_queue = lowest(contest, |it| it == queue);
     let beyond = lowest(contest, |it| it != queue && borrowing.contains(&it));
     let is_above = |victim: Option<i32>| victim.is_some_and(|it| it < highest);
-    let within = match policy.within_cluster_queue.unwrap_or_default() {
-        WithinClusterQueue::Never => false,
-        WithinClusterQueue::LowerPriority => is_above(in_queue),
-        WithinClusterQueue::LowerOrNewerEqualPriority => {
-            is_above(in_queue) || has_several(contest, queue)
-        }
-    };
     let reclaim = match policy.reclaim_within_cohort.unwrap_or_default() {
         ReclaimWithinCohort::Never => false,
         ReclaimWithinCohort::LowerPriority => is_above(beyond),
@@ -54,7 +46,7 @@ fn may_preempt(
         BorrowWithinCohortPolicy::Never => false,
         BorrowWithinCohortPolicy::LowerPriority => is_above(beyond),
     };
-    within || reclaim || while_borrowing
+    reclaim || while_borrowing
 }
 
 fn all_pending(contest: &Contest) -> impl Iterator<Item = &Contender> {
@@ -68,12 +60,6 @@ fn lowest(contest: &Contest, is_selected: impl Fn(NodeId) -> bool) -> Option<i32
     let running = running.map(|it| (it.queue, it.preemption_priority));
     let all = pending.chain(running).filter(|(it, _)| is_selected(*it));
     all.map(|(_, priority)| priority).min()
-}
-
-fn has_several(contest: &Contest, queue: NodeId) -> bool {
-    let pending = all_pending(contest).map(|it| it.queue);
-    let all = pending.chain(contest.running.iter().map(|it| it.queue));
-    all.filter(|it| *it == queue).count() > 1
 }
 
 /// The ClusterQueues whose nominal quota all their workloads together exceed.

@@ -215,6 +215,7 @@ impl SourceFlags {
 #[cfg(test)]
 mod tests {
     use super::{SourceFlags, candidates};
+    use clap_complete::engine::CompletionCandidate;
     use std::collections::BTreeSet;
     use std::ffi::{OsStr, OsString};
     use std::path::PathBuf;
@@ -242,7 +243,7 @@ mod tests {
     fn candidates_start_with_what_is_typed() {
         let names = BTreeSet::from(["job/a".to_owned(), "a".to_owned(), "job/b".to_owned()]);
         let found = candidates(names, OsStr::new("job/"));
-        let values: Vec<&OsStr> = found.iter().map(|it| it.get_value()).collect();
+        let values: Vec<&OsStr> = found.iter().map(CompletionCandidate::get_value).collect();
         assert_eq!(values, ["job/a", "job/b"]);
     }
 }

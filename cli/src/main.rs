@@ -161,8 +161,11 @@ impl<E: Into<Error>> From<E> for Failure {
 /// The file name that makes the binary a plugin of kubectl.
 const PLUGIN_NAME: &str = "kubectl-lockkeeper";
 
-/// Parses the command line. As a plugin, help and errors show the command as the user types it.
+/// Parses the command line, or answers a shell that asks for completions, and ends the process. As a plugin, help and errors show the command as the user types it.
 fn arguments() -> Arguments {
+    CompleteEnv::with_factory(Arguments::command)
+        .var(COMPLETION_VARIABLE)
+        .complete();
     let program = env::args_os().next().map(PathBuf::from);
     let name = program.as_ref().and_then(|it| it.file_stem());
     let command = if name.is_some_and(|it| it == PLUGIN_NAME) {
@@ -175,10 +178,6 @@ fn arguments() -> Arguments {
 }
 
 fn main() -> ExitCode {
-    // Ends the process if a shell asks for completions.
-    CompleteEnv::with_factory(Arguments::command)
-        .var(COMPLETION_VARIABLE)
-        .complete();
     let arguments = arguments();
     let done = match arguments.command {
         Command::Serve(arguments) => controller::run_serve(&arguments),

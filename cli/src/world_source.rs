@@ -287,10 +287,13 @@ fn collect_path(path: &Path, collected: &mut Collected) -> Result<(), Error> {
             let parts = parts.map_err(|error| json_error(&file, &error))?;
             // The text of a large dump needs as much memory as its objects.
             drop(text);
-            parts.into_iter().for_each(|it| collected.merge(it));
+            for part in parts {
+                collected.merge(part);
+            }
         } else {
-            let documents = read_documents(&file)?;
-            documents.into_iter().for_each(|it| collected.add(it));
+            for document in read_documents(&file)? {
+                collected.add(document);
+            }
         }
     }
     Ok(())

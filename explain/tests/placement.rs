@@ -84,7 +84,9 @@ fn admitted(mut workload: Value, nodes: Value, is_ready: bool) -> Value {
 
 #[track_caller]
 fn answer(mut builder: WorldBuilder, objects: Vec<Value>, name: &str) -> Answer {
-    objects.into_iter().for_each(|it| builder.add(it));
+    for object in objects {
+        builder.add(object);
+    }
     let world = builder.build(WorldSettings::default());
     assert!(world.unreadable().is_empty(), "{:?}", world.unreadable());
     explain(&world, &format!("ns/{name}")).unwrap()

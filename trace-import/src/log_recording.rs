@@ -380,7 +380,7 @@ impl LogRecorder {
         let first = runs.first();
         // A workload that already ran at the start of the log.
         let ran_s = first.map_or(0, |it| it.from_s.saturating_neg()).max(0);
-        let run_s = runs.last().map_or(0, |run| {
+        let last_run_s = runs.last().map_or(0, |run| {
             let end_s = match run.end {
                 RunEnd::Finished(at_s) | RunEnd::Evicted(at_s) => at_s,
                 RunEnd::Preempted(eviction) => eviction.at_s,
@@ -395,7 +395,7 @@ impl LogRecorder {
             arrival,
             waited_seconds: arrival.saturating_sub(created_s),
             ran_seconds: (ran_s > 0).then_some(ran_s),
-            run_seconds: run_s.max(1),
+            run_seconds: last_run_s.max(1),
             maximum_execution_time_seconds: None,
             priority: record.priority,
             pod_sets: Arc::clone(&record.pod_sets),

@@ -128,11 +128,12 @@ fn findings(
     let mut found = BTreeMap::new();
     for (number, object) in objects.iter().enumerate() {
         let document = convert_value(&converter, object.clone());
-        let Some(checked) = checker.check_document(document, loops.get(&(0, number))) else {
+        let found_loop = loops.get(&(0, number));
+        let Some(result) = checker.check_document(document, found_loop) else {
             continue;
         };
-        let identity = checked.object.identity;
-        let reported = checked.object.findings.into_iter();
+        let identity = result.object.identity;
+        let reported = result.object.findings.into_iter();
         for reported in reported.filter(|it| it.suppressed.is_none()) {
             let finding = queue_finding(&identity, reported);
             let mut object = finding.object.clone();

@@ -55,10 +55,8 @@ pub(super) fn json_items(text: &str) -> Result<Vec<&str>, JsonError> {
             None => return Ok(found),
             Some(Err(error)) => return Err(JsonError::in_part(text, 0, &error)),
             Some(Ok(document)) => match document.items {
-                Some(items) => {
-                    found.extend(items.unwrap_or_default().into_iter().map(RawValue::get))
-                }
-                None => found.extend(text.get(start..documents.byte_offset())),
+                Items::Listed(items) => found.extend(items.into_iter().map(RawValue::get)),
+                Items::Absent => found.extend(text.get(start..documents.byte_offset())),
             },
         }
     }
@@ -67,15 +65,23 @@ pub(super) fn json_items(text: &str) -> Result<Vec<&str>, JsonError> {
 /// A document: a list if it has the field `items`.
 #[derive(serde::Deserialize)]
 struct Document<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    items: Option<Option<Vec<&'a RawValue>>>,
+    #[serde(borrow, default, deserialize_with = "listed")]
+    items: Items<'a>,
 }
 
-/// A field that is in the document; its value may be null.
-fn present<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<Vec<&'de RawValue>>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+/// The field `items` of a document.
+#[derive(Default)]
+enum Items<'a> {
+    /// The document is no list.
+    #[default]
+    Absent,
+    /// The items; none if the field is null.
+    Listed(Vec<&'a RawValue>),
+}
+
+fn listed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Items<'de>, D::Error> {
+    let items: Option<Vec<&RawValue>> = Option::deserialize(deserializer)?;
+    Ok(Items::Listed(items.unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -154,7 +154,9 @@ impl<'de> Visitor<'de> for Reduced {
                 map.next_value::<IgnoredAny>()?;
             } else if key == "annotations" {
                 let read = map.next_value_seed(Annotations)?;
-                fields.extend((!read.is_empty()).then(|| (key, Value::Object(read))));
+                if !read.is_empty() {
+                    fields.insert(key, Value::Object(read));
+                }
             } else {
                 fields.insert(key, map.next_value_seed(Self)?);
             }

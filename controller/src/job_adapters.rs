@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use job_kinds::{DeclareError, JobKinds};
-pub use pod_group::{GroupClaim, GroupSource, group_uid, template_text as group_template_text};
+pub use pod_group::{GroupClaim, group_uid, template_text as group_template_text};
 pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
 pub use resource::Resource;

@@ -1,6 +1,8 @@
 //! The lines of a log.
 
 use lockkeeper_api::config::{Config, PreemptionSettings, ResourceSettings, WaitForPodsReady};
+use lockkeeper_cluster_state::settings::{requeue_settings, scheduling_options};
+use lockkeeper_cluster_state::{ClusterState, Completeness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,6 +37,20 @@ impl LogHeader {
             settings: LogSettings::of(config),
             continues: None,
         }
+    }
+
+    /// The state of the controller at its start: its settings, and no objects.
+    #[must_use]
+    pub fn empty_cluster(&self) -> ClusterState {
+        let config = self.settings.config();
+        let mut cluster = ClusterState::new(
+            scheduling_options(&config),
+            requeue_settings(&config),
+            Completeness::Complete,
+        );
+        cluster.exclude_resources(config.resources.exclude_prefixes);
+        cluster.state_mut().treat_new_as_newest();
+        cluster
     }
 }
 

@@ -3,12 +3,10 @@
 use crate::decoder::{Decoder, Line};
 use crate::error::LogError;
 use crate::observer::ReplayObserver;
-use crate::record::LogHeader;
+use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_cluster_state::journal::{
     ClusterEvent, CycleRecord, DecisionRecord, apply, cycle_record,
 };
-use lockkeeper_cluster_state::settings::{requeue_settings, scheduling_options};
-use lockkeeper_cluster_state::{ClusterState, Completeness};
 
 /// The first decision that is not made again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +103,7 @@ impl<O: ReplayObserver> Replay<O> {
             Line::Header(header) => {
                 self.version.clone_from(&header.version);
                 let empty = self.empty.clone();
-                self.cluster = Some(empty.unwrap_or_else(|| empty_cluster(&header)));
+                self.cluster = Some(empty.unwrap_or_else(|| header.empty_cluster()));
                 self.observer.begin_file();
                 Ok(None)
             }
@@ -151,17 +149,4 @@ fn first_difference<'a>(
     (0..length)
         .map(|at| (recorded.decisions.get(at), replayed.decisions.get(at)))
         .find(|(recorded, replayed)| recorded != replayed)
-}
-
-/// The state of the controller at its start.
-fn empty_cluster(header: &LogHeader) -> ClusterState {
-    let config = header.settings.config();
-    let mut cluster = ClusterState::new(
-        scheduling_options(&config),
-        requeue_settings(&config),
-        Completeness::Complete,
-    );
-    cluster.exclude_resources(config.resources.exclude_prefixes);
-    cluster.state_mut().treat_new_as_newest();
-    cluster
 }

@@ -8,9 +8,8 @@
 use crate::{Encoder, History, LogError, LogHeader, Replay};
 use lockkeeper_api::config::Config;
 use lockkeeper_api::{ClusterQueue, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_cluster_state::journal::{ClusterEvent, restart_journal, take_events};
-use lockkeeper_cluster_state::settings::{requeue_settings, scheduling_options};
-use lockkeeper_cluster_state::{ClusterState, Completeness};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,15 +20,8 @@ fn object<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-fn empty_cluster() -> ClusterState {
-    let config = Config::default();
-    let mut cluster = ClusterState::new(
-        scheduling_options(&config),
-        requeue_settings(&config),
-        Completeness::Complete,
-    );
-    cluster.state_mut().treat_new_as_newest();
-    cluster
+fn header() -> LogHeader {
+    LogHeader::new("1.2.3", "process", &Config::default())
 }
 
 fn workload(name: &str, cpu: u32) -> Arc<Workload> {
@@ -44,7 +36,7 @@ fn workload(name: &str, cpu: u32) -> Arc<Workload> {
 
 /// A cluster with 4 cpu, and a journal that has begun.
 fn cluster() -> ClusterState {
-    let mut cluster = empty_cluster();
+    let mut cluster = header().empty_cluster();
     cluster.set_now(NOW_MS);
     cluster.set_namespace("team", [("team".to_owned(), "a".to_owned())].into());
     let flavor: ResourceFlavor = object(json!({"metadata": {"name": "f"}, "spec": {}}));
@@ -59,7 +51,7 @@ fn cluster() -> ClusterState {
         json!({"metadata": {"name": "q", "namespace": "team"}, "spec": {"clusterQueue": "q"}}),
     );
     cluster.set_local_queue(&local);
-    restart_journal(&mut cluster, empty_cluster());
+    restart_journal(&mut cluster, header().empty_cluster());
     cluster
 }
 
@@ -74,7 +66,7 @@ fn run(cluster: &mut ClusterState) {
 }
 
 fn encoder() -> Encoder {
-    Encoder::new(LogHeader::new("1.2.3", "process", &Config::default()))
+    Encoder::new(header())
 }
 
 fn encode(encoder: &mut Encoder, continues: bool, events: &[ClusterEvent]) -> String {
@@ -186,7 +178,7 @@ fn a_file_can_be_read_alone_or_after_the_one_before() {
     let first = encode(&mut encoder, false, &take_events(&mut cluster));
     // An assumed admission is not in the objects: it ends first, as when the watch shows it.
     cluster.revert_admission("team/second");
-    restart_journal(&mut cluster, empty_cluster());
+    restart_journal(&mut cluster, header().empty_cluster());
     cluster.next_cycle(NOW_MS + 3_000, true);
     let second = encode(&mut encoder, true, &take_events(&mut cluster));
     let third = encode(&mut encoder, true, &[]);

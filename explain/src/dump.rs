@@ -1,6 +1,7 @@
 //! Reduces the objects of a dump to what decisions read, and replaces names.
 
 use crate::template;
+use lockkeeper_api::labels;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -34,13 +35,18 @@ const STATUS_FIELDS: [&str; 12] = [
 ];
 
 /// The fields of the spec of a bound pod that answers read, beside those of a template.
-const POD_FIELDS: [&str; 2] = ["nodeName", "priority"];
+const POD_FIELDS: [&str; 3] = ["nodeName", "priority", "schedulingGroup"];
 
 /// The fields of the spec of a node that answers read.
 const NODE_FIELDS: [&str; 2] = ["taints", "unschedulable"];
 
-/// An annotation of pods that mirror a static pod, which is never a victim.
-const MIRROR_POD: &str = "kubernetes.io/config.mirror";
+/// The annotations that placement on nodes reads: of pods that mirror a static pod and are never victims, and of groups of pods.
+pub const POD_ANNOTATIONS: [&str; 4] = [
+    "kubernetes.io/config.mirror",
+    labels::GANG_NAME,
+    labels::GANG_MIN_AVAILABLE,
+    labels::LEADER_WORKER_SIZE,
+];
 
 /// The label of a node with its host name.
 const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -61,7 +67,7 @@ pub fn reduce_object(object: &mut Value) {
     if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|key, value| {
             if let Some(annotations) = value.as_object_mut().filter(|_| key == "annotations") {
-                annotations.retain(|key, _| key == MIRROR_POD);
+                annotations.retain(|key, _| POD_ANNOTATIONS.contains(&key.as_str()));
                 return !annotations.is_empty();
             }
             METADATA_FIELDS.contains(&key.as_str())
@@ -190,7 +196,12 @@ impl NameReplacer {
                 self.replace_at(labels.get_mut(NAMESPACE_NAME), "namespace");
             }
             ("Node", Some(labels)) => self.replace_at(labels.get_mut(HOSTNAME), "node"),
-            ("Pod", Some(labels)) => labels.retain(|key, _| key == JOBSET_UID),
+            ("Pod" | "Workload", Some(all)) => {
+                all.retain(|key, _| key == JOBSET_UID || key == labels::POD_GROUP_NAME);
+                self.replace_at(all.get_mut(labels::POD_GROUP_NAME), "pod-group");
+                // They have names.
+                metadata.remove("annotations");
+            }
             _ => {
                 metadata.remove("labels");
             }

@@ -54,7 +54,7 @@ pub use answer::{
 pub use capacity::{Excess, PendingPodSet, pending_pod_sets};
 pub use change::{AmountChange, Change};
 pub use comparison::{Affected, Comparison, compare};
-pub use dump::{NameReplacer, reduce_object};
+pub use dump::{NameReplacer, POD_ANNOTATIONS, reduce_object};
 pub use error::{SelectionError, UnreadableObject};
 pub use explain::explain;
 pub use identity::for_each_item;

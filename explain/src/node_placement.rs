@@ -8,14 +8,15 @@ use crate::node_answer::{
 use crate::world::World;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use lockkeeper_api::Workload;
 use lockkeeper_api::workload::{Admission, NominatedPlacement};
+use lockkeeper_api::{Workload, labels};
 use lockkeeper_cluster_state::pending_reason::{WAITING_FOR_NODES, waiting_for_nodes_message};
 use lockkeeper_cluster_state::placement_state::{
     PlacementOutcome, PlacementRequest, PlacementState, Victim, WorkloadUnit,
 };
 use lockkeeper_cluster_state::{
-    ClusterState, disruption_mode, placement_priorities, placement_request, preemption_traits,
+    ClusterState, disruption_mode, placement_priorities, placement_request, pod_group_size,
+    preemption_traits,
 };
 use lockkeeper_preemption::job::Preemptibility;
 use std::collections::BTreeMap;
@@ -23,9 +24,6 @@ use std::sync::Arc;
 
 /// The most nodes of a pod set in an answer.
 const NODES_MAX: usize = 100;
-
-/// The kind of the owners of a group of pods.
-const POD: &str = "Pod";
 
 /// The nodes, pods and disruption budgets of the input.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +40,23 @@ impl NodeObjects {
         self.nodes.extend(other.nodes);
         self.pods.extend(other.pods);
         self.budgets.extend(other.budgets);
+    }
+
+    /// The uids of the bound pods of each group.
+    fn pod_groups(&self) -> BTreeMap<GroupKey<'_>, Vec<&str>> {
+        let mut groups: BTreeMap<GroupKey<'_>, Vec<&str>> = BTreeMap::new();
+        for pod in &self.pods {
+            let size = pod
+                .spec
+                .as_ref()
+                .and_then(|it| pod_group_size(&pod.metadata, it));
+            if let Some(size) = size {
+                let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+                let uids = groups.entry((namespace, size.name)).or_default();
+                uids.extend(pod.metadata.uid.as_deref());
+            }
+        }
+        groups
     }
 
     /// The state of the nodes with the workloads that have quota; `None` without nodes.
@@ -63,15 +78,35 @@ impl NodeObjects {
         for budget in &self.budgets {
             state.set_budget(budget);
         }
+        let groups = self.pod_groups();
         for workload in workloads.values() {
-            set_workload(&mut state, cluster, workload);
+            let pods = group_key(workload).and_then(|it| groups.get(&it));
+            let pods = pods.map_or(&[][..], Vec::as_slice);
+            set_workload(&mut state, cluster, workload, pods);
         }
         Some(state)
     }
 }
 
-/// Adds a workload with quota as a unit, and takes the room of its pods that are not bound yet.
-fn set_workload(state: &mut PlacementState, cluster: &ClusterState, workload: &Workload) {
+/// Namespace and name of a group of pods.
+type GroupKey<'a> = (&'a str, String);
+
+/// The group that a workload was created for.
+fn group_key(workload: &Workload) -> Option<GroupKey<'_>> {
+    let labels = workload.metadata.labels.as_ref()?;
+    let name = labels.get(labels::POD_GROUP_NAME)?;
+    let namespace = workload.metadata.namespace.as_deref();
+    Some((namespace.unwrap_or_default(), name.clone()))
+}
+
+/// Adds a workload with quota as a unit, and takes the room of its pods that are not bound yet. `pods` has the uids of the pods
+/// of its group.
+fn set_workload(
+    state: &mut PlacementState,
+    cluster: &ClusterState,
+    workload: &Workload,
+    pods: &[&str],
+) {
     let Some(admission) = admission(workload) else {
         return;
     };
@@ -85,7 +120,7 @@ fn set_workload(state: &mut PlacementState, cluster: &ClusterState, workload: &W
     state.set_workload(&WorkloadUnit {
         namespace: workload.metadata.namespace.as_deref().unwrap_or_default(),
         name: workload.metadata.name.as_deref().unwrap_or_default(),
-        owner_uids: owner_uids(workload),
+        owner_uids: owner_uids(workload).chain(pods.iter().copied()).collect(),
         priority,
         preemption_priority,
         never_preempts: !traits.may_preempt,
@@ -103,11 +138,11 @@ fn set_workload(state: &mut PlacementState, cluster: &ClusterState, workload: &W
     }
 }
 
-/// The uids of the objects that own the pods: the job, or the pods of a group themselves.
-fn owner_uids(workload: &Workload) -> Vec<&str> {
+/// The uid of the job or pod of a workload. A group is no object.
+fn owner_uids(workload: &Workload) -> impl Iterator<Item = &str> {
     let owners = workload.metadata.owner_references.iter().flatten();
-    let owners = owners.filter(|it| it.controller == Some(true) || it.kind == POD);
-    owners.map(|it| it.uid.as_str()).collect()
+    let owners = owners.filter(|it| it.controller == Some(true));
+    owners.map(|it| it.uid.as_str())
 }
 
 /// Takes the room of a workload that is admitted, and returns true, or false if it does not fit on nodes. A workload of a
@@ -276,7 +311,7 @@ fn node_victim(victim: &Victim) -> NodeVictim {
             violates_budget,
             ..
         } => NodeVictim {
-            kind: POD,
+            kind: "Pod",
             name: format!("{namespace}/{name}"),
             violates_budget: *violates_budget,
         },

@@ -245,6 +245,37 @@ fn running_workload_can_be_preempted_on_nodes() {
     assert_eq!(found, ("q", Some(6), "OnNodes"));
 }
 
+/// The workload of a group has no owner. Its pods are those that name the group, and their room counts once.
+#[test]
+fn pods_of_a_group_belong_to_its_workload() {
+    let mut group = admitted(workload("group", 2, 2, 0), json!({"a": 2}), false);
+    group["metadata"]["ownerReferences"] = json!([]);
+    group["metadata"]["labels"] = json!({"lockkeeper.dev/pod-group-name": "g"});
+    let member = |name: &str| {
+        let mut pod = pod(name, "a", 2, 0, "");
+        pod["metadata"]["labels"] = json!({"lockkeeper.dev/pod-group-name": "g"});
+        pod
+    };
+    let objects = vec![node("a", 6, json!({})), member("g-0"), member("g-1"), group];
+    let fits = answer(
+        builder(),
+        [objects.clone(), vec![workload("w", 1, 2, 0)]].concat(),
+        "w",
+    );
+    assert_eq!(fits.placement.unwrap().result, PlacementResult::Fits);
+    let preempts = answer(
+        builder(),
+        [objects, vec![workload("w", 1, 3, 9)]].concat(),
+        "w",
+    );
+    let victims = preempts.placement.unwrap().victims;
+    assert_eq!(
+        (victims[0].kind, &*victims[0].name),
+        ("Workload", "ns/group")
+    );
+    assert_eq!(victims.len(), 1);
+}
+
 #[test]
 fn answer_without_nodes_states_the_assumption() {
     let answer = answer(builder(), vec![workload("w", 2, 3, 0)], "w");

@@ -9,8 +9,8 @@ use lockkeeper_decision_log::ReplayObserver;
 use lockkeeper_preemption::{Cycle, Decision, PreemptionReason, State, WorkloadView};
 use lockkeeper_scenario as scenario;
 use lockkeeper_simulate::timeline::{
-    Eviction, Job, JobTrace, PodSetTable, QuotaChange, Run, RunAssignment, RunEnd, Timeline,
-    recorded_timeline,
+    Eviction, Job, JobTrace, PodSetTable, PreemptedRun, QuotaChange, Run, RunAssignment, RunEnd,
+    Timeline, recorded_timeline,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -83,7 +83,8 @@ struct RunRecord {
 struct PreemptionRecord {
     at_ms: i64,
     cycle: u64,
-    preemptor: String,
+    /// The index of the preemptor in [`LogRecorder::jobs`].
+    preemptor: usize,
     reason: PreemptionReason,
 }
 
@@ -141,12 +142,16 @@ impl ReplayObserver for LogRecorder {
                     self.set_workload(cluster, name, None, || decided(record, name));
                 }
                 Decision::Preempt(victims) => {
+                    self.know_job(state, name, state.workload_view(entry.workload), None);
+                    let Some(preemptor) = self.by_key.get(name).copied() else {
+                        continue;
+                    };
                     for victim in victims {
                         let key = state.workload_name(victim.workload);
                         let preemption = PreemptionRecord {
                             at_ms: self.to_ms,
                             cycle: self.cycles,
-                            preemptor: name.to_owned(),
+                            preemptor,
                             reason: victim.reason,
                         };
                         // Later cycles name a victim again, until it has released its quota.
@@ -310,12 +315,18 @@ impl LogRecorder {
         for job in &mut self.jobs {
             job.runs.retain(|it| !it.is_withdrawn);
         }
-        let mut records = std::mem::take(&mut self.jobs);
-        records.sort_by_key(|it| it.seen_ms);
-        let mut positions: BTreeMap<&str, usize> = BTreeMap::new();
-        for (at, record) in records.iter().enumerate() {
-            positions.entry(&record.key).or_insert(at);
-        }
+        let mut records: Vec<(usize, JobRecord)> = std::mem::take(&mut self.jobs)
+            .into_iter()
+            .enumerate()
+            .collect();
+        records.sort_by_key(|(_, it)| it.seen_ms);
+        let positions = records
+            .iter()
+            .enumerate()
+            .map(|(at, (index, _))| (*index, at));
+        let positions: BTreeMap<usize, usize> = positions.collect();
+        let mut records: Vec<JobRecord> = records.into_iter().map(|(_, it)| it).collect();
+        number_names(&mut records);
         let runs: Vec<Vec<Run>> = records
             .iter()
             .map(|record| {
@@ -333,6 +344,8 @@ impl LogRecorder {
         }
         let cohort_objects: Vec<Cohort> = self.cohorts.values().cloned().collect();
         let trace = JobTrace {
+            // The log does not say whether a job repeats the work before its preemption.
+            mode: PreemptedRun::Resume,
             // A victim holds its quota until its pods have stopped.
             grace_period_seconds: 1,
             cohorts: cohorts(&cohort_objects),
@@ -349,7 +362,7 @@ impl LogRecorder {
         })
     }
 
-    fn run(&self, record: &RunRecord, positions: &BTreeMap<&str, usize>) -> Run {
+    fn run(&self, record: &RunRecord, positions: &BTreeMap<usize, usize>) -> Run {
         let end_s = record.end.map(|(at_ms, kind)| (self.second(at_ms), kind));
         let end = match (&record.preemption, end_s) {
             (_, Some((at_s, EndKind::Finished))) => RunEnd::Finished(at_s),
@@ -357,7 +370,7 @@ impl LogRecorder {
                 at_s: self.second(preemption.at_ms),
                 cycle: preemption.cycle,
                 by: positions
-                    .get(&*preemption.preemptor)
+                    .get(&preemption.preemptor)
                     .copied()
                     .unwrap_or_default(),
                 reason: preemption.reason,
@@ -399,6 +412,18 @@ impl LogRecorder {
             maximum_execution_time_seconds: None,
             priority: record.priority,
             pod_sets: Arc::clone(&record.pod_sets),
+        }
+    }
+}
+
+/// Makes the names unique: a workload that was created again has a number.
+fn number_names(records: &mut [JobRecord]) {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for record in records {
+        let count = counts.entry(record.key.clone()).or_default();
+        *count = count.saturating_add(1);
+        if *count > 1 {
+            record.key = format!("{} ({count})", record.key);
         }
     }
 }

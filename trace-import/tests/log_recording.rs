@@ -7,9 +7,8 @@
 
 use lockkeeper_api::config::Config;
 use lockkeeper_api::{ClusterQueue, LocalQueue, ResourceFlavor};
+use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_cluster_state::journal::{restart_journal, take_events};
-use lockkeeper_cluster_state::settings::{requeue_settings, scheduling_options};
-use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_decision_log::{Encoder, LogHeader, Replay};
 use lockkeeper_preemption::PreemptionReason;
 use lockkeeper_simulate::timeline::{Outcome, Run, RunEnd};
@@ -25,15 +24,8 @@ fn object<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-fn empty_cluster() -> ClusterState {
-    let config = Config::default();
-    let mut cluster = ClusterState::new(
-        scheduling_options(&config),
-        requeue_settings(&config),
-        Completeness::Complete,
-    );
-    cluster.state_mut().treat_new_as_newest();
-    cluster
+fn header() -> LogHeader {
+    LogHeader::new("1.2.3", "process", &Config::default())
 }
 
 fn queue(cpu: u32) -> Arc<ClusterQueue> {
@@ -47,7 +39,7 @@ fn queue(cpu: u32) -> Arc<ClusterQueue> {
 
 /// A cluster with 4 cpu, and a journal that has begun.
 fn cluster() -> ClusterState {
-    let mut cluster = empty_cluster();
+    let mut cluster = header().empty_cluster();
     cluster.set_now(START_MS);
     cluster.set_namespace("ns", [].into());
     let flavor: ResourceFlavor = object(json!({"metadata": {"name": "f"}, "spec": {}}));
@@ -98,9 +90,9 @@ fn cycle(cluster: &mut ClusterState, second: i64) {
 /// Writes the log of what is done to a cluster after its journal has begun, and records it.
 #[track_caller]
 fn record(mut cluster: ClusterState, act: impl FnOnce(&mut ClusterState)) -> LogRecording {
-    restart_journal(&mut cluster, empty_cluster());
+    restart_journal(&mut cluster, header().empty_cluster());
     act(&mut cluster);
-    let mut encoder = Encoder::new(LogHeader::new("1.2.3", "process", &Config::default()));
+    let mut encoder = Encoder::new(header());
     let mut log = String::new();
     encoder.begin_file(false, &mut log).unwrap();
     for event in take_events(&mut cluster) {
@@ -216,4 +208,27 @@ fn withdrawn_admission_is_no_run() {
     let runs = runs(&recording, "ns/w");
     assert_eq!(runs.len(), 1, "{runs:?}");
     assert_eq!((runs[0].from_s, runs[0].end), (2, RunEnd::Evicted(3)));
+}
+
+#[test]
+fn workload_that_is_created_again_is_another_job() {
+    let recording = record(cluster(), |cluster| {
+        set(cluster, 1, workload("w", 0));
+        cycle(cluster, 1);
+        cluster.remove_workload("ns/w");
+        let mut again = workload("w", 0);
+        again["metadata"]["uid"] = json!("other");
+        set(cluster, 5, again);
+        cycle(cluster, 6);
+        set(cluster, 7, workload("urgent", 9));
+        cycle(cluster, 8);
+    });
+    let first = runs(&recording, "ns/w");
+    assert_eq!((first[0].from_s, first[0].end), (1, RunEnd::Evicted(1)));
+    let second = runs(&recording, "ns/w (2)");
+    let RunEnd::Preempted(eviction) = second[0].end else {
+        panic!("{second:?}");
+    };
+    let preemptor = &recording.timeline.jobs[eviction.by].name;
+    assert_eq!((second[0].from_s, &**preemptor), (6, "ns/urgent"));
 }

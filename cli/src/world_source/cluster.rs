@@ -85,6 +85,7 @@ pub(super) async fn list(
     consume: &mut dyn FnMut(Value),
 ) -> Result<Vec<Note>, ListError> {
     let mut lister = Lister::new(client, namespace, consume);
+    lister.lists_nodes = true;
     if lister.list_all(&OTHER_KINDS).await? {
         return Ok(lister.notes);
     }
@@ -95,8 +96,8 @@ pub(super) async fn list(
     })
 }
 
-/// Consumes all objects of kinds, and those that decisions depend on, if the cluster has their kinds. Returns what is
-/// missing.
+/// Consumes all objects of kinds, and those that decisions depend on, if the cluster has their kinds. Nodes, pods and budgets
+/// are listed only if they are among the kinds. Returns what is missing.
 pub(crate) async fn list_with(
     client: &Client,
     namespace: &str,
@@ -117,6 +118,8 @@ struct Lister<'a> {
     namespace: &'a str,
     consume: &'a mut dyn FnMut(Value),
     notes: Vec<Note>,
+    /// Whether nodes are listed if a ClusterQueue places workloads on them.
+    lists_nodes: bool,
     /// Whether a ClusterQueue places workloads on nodes.
     places_on_nodes: bool,
 }
@@ -128,6 +131,7 @@ impl<'a> Lister<'a> {
             namespace,
             consume,
             notes: Vec::new(),
+            lists_nodes: false,
             places_on_nodes: false,
         }
     }
@@ -152,7 +156,7 @@ impl<'a> Lister<'a> {
             }
             for kind in &QUEUE_KINDS {
                 self.list(version, kind).await?;
-                if kind.kind == "ClusterQueue" && self.places_on_nodes {
+                if kind.kind == "ClusterQueue" && self.lists_nodes && self.places_on_nodes {
                     self.list_nodes().await?;
                 }
             }

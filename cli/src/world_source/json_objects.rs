@@ -2,6 +2,7 @@
 //! and memory. A large text is read by several threads.
 
 use super::json_items::{JsonError, json_items};
+use lockkeeper_explain::POD_ANNOTATIONS;
 use lockkeeper_policies::suppression;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -34,9 +35,9 @@ fn is_skipped(field: &str) -> bool {
     )
 }
 
-/// Whether an answer reads an annotation: the suppressions of rules, and the mark of static pods.
+/// Whether an answer reads an annotation: the suppressions of rules, and those of pods.
 fn is_read_annotation(name: &str) -> bool {
-    name == suppression::ANNOTATION || name == "kubernetes.io/config.mirror"
+    name == suppression::ANNOTATION || POD_ANNOTATIONS.contains(&name)
 }
 
 /// The least size of the text for each thread.

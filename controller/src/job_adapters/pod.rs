@@ -1,15 +1,15 @@
 //! A pod with the queue label. It waits with a scheduling gate, and is deleted when it loses its quota.
 
 use super::{
-    GroupClaim, GroupSource, JobAdapter, JobParseError, JobResult, JobView, PodPlacement,
-    PodSetView, Resource, StopMethod, TemplateSource, decode, job_view_from_metadata,
-    pod_template_patch, strip_template,
+    GroupClaim, JobAdapter, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource,
+    StopMethod, TemplateSource, decode, job_view_from_metadata, pod_template_patch, strip_template,
 };
 use crate::key::ObjectKey;
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
 use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
+use lockkeeper_cluster_state::PodGroupSource;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl JobAdapter for SinglePod {
         // A PodGroup may say that its pods start one by one.
         let may_be_alone = group
             .as_ref()
-            .is_none_or(|it| it.source != GroupSource::Metadata);
+            .is_none_or(|it| it.source != PodGroupSource::Metadata);
         let template_source = if is_gated && ended.is_none() && may_be_alone {
             TemplateSource::from_json(Some(&template_text(&pod.metadata, &spec)))
         } else {

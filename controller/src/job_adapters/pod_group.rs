@@ -10,6 +10,7 @@ use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::api::core::v1::{PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
+use lockkeeper_cluster_state::{PodGroupSource, pod_group_size};
 use serde_json::{Value, json};
 
 /// A group has one pod set for each shape of its pods.
@@ -67,7 +68,7 @@ pub struct GroupClaim {
     /// Namespace and name of the group.
     pub group: ObjectKey,
     /// Where the number of pods is defined.
-    pub source: GroupSource,
+    pub source: PodGroupSource,
     /// The number of pods of the group; `None` if the annotation is missing or invalid, or the `PodGroup` is not known.
     pub total: Option<i32>,
     /// The least pods with which the group starts: at most `total`.
@@ -82,37 +83,15 @@ pub struct GroupClaim {
     pub reported: Option<String>,
 }
 
-/// Where the number of pods of a group is defined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GroupSource {
-    /// In labels and annotations of its pods.
-    Metadata,
-    /// In the `PodGroup` that its pods name in `spec.schedulingGroup`.
-    PodGroup {
-        /// The annotation with a larger number, if the pod has one.
-        total: Option<i32>,
-    },
-}
-
-/// The name of a group and its number of pods.
-struct GroupSize {
-    name: String,
-    source: GroupSource,
-    total: Option<i32>,
-    needed: i32,
-}
-
 impl GroupClaim {
-    /// The claim of a pod; `None` without a group. The first source with a name decides: the project's own label,
-    /// `spec.schedulingGroup`, the labels of lightweight coscheduling, Koordinator's annotations, the labels of a
-    /// LeaderWorkerSet. The last three count only with a number of pods.
+    /// The claim of a pod; `None` without a group.
     pub(super) fn of_pod(
         metadata: &ObjectMeta,
         spec: &PodSpec,
         status: &PodStatus,
         template: &PodTemplateSpec,
     ) -> Option<Self> {
-        let size = group_size(metadata, spec)?;
+        let size = pod_group_size(metadata, spec)?;
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
         let created = metadata.creation_timestamp.as_ref();
         let annotations = metadata.annotations.as_ref();
@@ -136,7 +115,7 @@ impl GroupClaim {
     pub(crate) fn of_unlabelled_pod(group: ObjectKey) -> Self {
         Self {
             group,
-            source: GroupSource::Metadata,
+            source: PodGroupSource::Metadata,
             total: None,
             needed: i32::MAX,
             created_s: 0,
@@ -154,47 +133,6 @@ impl GroupClaim {
             name: self.group.clone(),
         }
     }
-}
-
-fn group_size(metadata: &ObjectMeta, spec: &PodSpec) -> Option<GroupSize> {
-    let label = |key: &str| metadata.labels.as_ref()?.get(key).map(String::as_str);
-    let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).map(String::as_str);
-    let count = |text: Option<&str>| text?.parse().ok().filter(|it: &i32| *it > 0);
-    let of_metadata = |name: &str, total: Option<i32>, needed: i32| GroupSize {
-        name: name.to_owned(),
-        source: GroupSource::Metadata,
-        total,
-        needed,
-    };
-    let annotated_total = count(annotation(labels::POD_GROUP_TOTAL_COUNT));
-    if let Some(name) = label(labels::POD_GROUP_NAME) {
-        let needed = annotated_total.unwrap_or(i32::MAX);
-        return Some(of_metadata(name, annotated_total, needed));
-    }
-    let scheduling_group = spec.scheduling_group.as_ref();
-    if let Some(name) = scheduling_group.and_then(|it| it.pod_group_name.as_deref()) {
-        return Some(GroupSize {
-            name: name.to_owned(),
-            source: GroupSource::PodGroup {
-                total: annotated_total,
-            },
-            total: None,
-            needed: i32::MAX,
-        });
-    }
-    if let Some(name) = label(labels::COSCHEDULING_NAME) {
-        let least = count(label(labels::COSCHEDULING_MIN_AVAILABLE))?;
-        return Some(of_metadata(name, Some(least), least));
-    }
-    if let Some(name) = annotation(labels::GANG_NAME) {
-        let least = count(annotation(labels::GANG_MIN_AVAILABLE))?;
-        let total = count(annotation(labels::GANG_TOTAL)).unwrap_or(least);
-        return Some(of_metadata(name, Some(total.max(least)), least));
-    }
-    let set = label(labels::LEADER_WORKER_SET)?;
-    let index = label(labels::LEADER_WORKER_GROUP)?;
-    let size = count(annotation(labels::LEADER_WORKER_SIZE))?;
-    Some(of_metadata(&format!("{set}-{index}"), Some(size), size))
 }
 
 /// The name of the pod set of all pods with this stripped template: `pods-` and eight hexadecimal digits.

@@ -1,9 +1,7 @@
 //! The timeline of runs that were recorded, not simulated.
 
 use super::job_trace::JobTrace;
-use super::result::{
-    Event, EventKind, JobTimeline, Outcome, QuotaUsage, Run, RunEnd, Stats, Timeline,
-};
+use super::result::{Event, EventKind, JobTimeline, Outcome, QuotaUsage, Run, RunEnd, Timeline};
 use super::stats::stats;
 use super::usage_history::usage_history;
 
@@ -39,11 +37,6 @@ pub fn recorded_timeline(
         jobs,
     };
     timeline.usage = usage(trace, &timeline);
-    // Seconds of work that is lost are not known: a job may have continued from a checkpoint.
-    timeline.stats = Stats {
-        lost_seconds: 0,
-        ..timeline.stats
-    };
     timeline
 }
 
@@ -95,13 +88,9 @@ fn usage(trace: &JobTrace, timeline: &Timeline) -> Vec<QuotaUsage> {
         })
     });
     let mut usage: Vec<QuotaUsage> = usage.collect();
-    let key = |it: &QuotaUsage| {
-        (
-            it.cluster_queue.clone(),
-            it.flavor.clone(),
-            it.resource.clone(),
-        )
-    };
-    usage.sort_by_key(key);
+    fn key(it: &QuotaUsage) -> (&str, &str, &str) {
+        (&it.cluster_queue, &it.flavor, &it.resource)
+    }
+    usage.sort_by(|a, b| key(a).cmp(&key(b)));
     usage
 }

@@ -1,4 +1,4 @@
-use super::{GroupClaim, GroupSource, group_uid, template_text};
+use super::{GroupClaim, PodGroupSource, group_uid, template_text};
 use crate::job_adapters::pod::SinglePod;
 use crate::job_adapters::workload_identity::group_of_workload;
 use crate::job_adapters::{JobAdapter, JobView};
@@ -96,18 +96,18 @@ fn pod_group_object_comes_after_the_own_label() {
     let light_least = "pod-group.scheduling.sigs.k8s.io/min-available";
     let spec = json!({"schedulingGroup": {"podGroupName": "k"}});
     for (metadata, expected) in [
-        (json!({}), ("k", GroupSource::PodGroup { total: None })),
+        (json!({}), ("k", PodGroupSource::PodGroup { total: None })),
         (
             json!({"annotations": {own_total: "5"}}),
-            ("k", GroupSource::PodGroup { total: Some(5) }),
+            ("k", PodGroupSource::PodGroup { total: Some(5) }),
         ),
         (
             json!({"labels": {light: "h", light_least: "2"}}),
-            ("k", GroupSource::PodGroup { total: None }),
+            ("k", PodGroupSource::PodGroup { total: None }),
         ),
         (
             json!({"labels": {own: "g"}, "annotations": {own_total: "5"}}),
-            ("g", GroupSource::Metadata),
+            ("g", PodGroupSource::Metadata),
         ),
     ] {
         let view = pod(&json!({"metadata": metadata, "spec": spec}));
@@ -115,7 +115,11 @@ fn pod_group_object_comes_after_the_own_label() {
         assert_eq!((claim.group.name(), claim.source), expected, "{metadata}");
         // A PodGroup may say that its pods start one by one, which takes the template.
         let is_kept = view.template_source.text().is_some();
-        assert_eq!(is_kept, claim.source != GroupSource::Metadata, "{metadata}");
+        assert_eq!(
+            is_kept,
+            claim.source != PodGroupSource::Metadata,
+            "{metadata}"
+        );
     }
 }
 

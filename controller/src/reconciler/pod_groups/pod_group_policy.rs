@@ -1,10 +1,11 @@
 //! What `PodGroup` objects of Kubernetes (`scheduling.k8s.io/v1beta1`) say about the pods that name them in
 //! `spec.schedulingGroup`: how many start together, and how they are preempted.
 
-use crate::job_adapters::{GroupSource, JobView, TemplateSource};
+use crate::job_adapters::{JobView, TemplateSource};
 use crate::key::ObjectKey;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use lockkeeper_api::workload::DisruptionMode;
+use lockkeeper_cluster_state::PodGroupSource;
 use std::collections::BTreeMap;
 
 /// The policies by the names of their `PodGroup` objects.
@@ -44,7 +45,7 @@ pub(in crate::reconciler) fn apply_pod_group(
     let Some(claim) = &mut pod.group else {
         return;
     };
-    let GroupSource::PodGroup { total } = claim.source else {
+    let PodGroupSource::PodGroup { total } = claim.source else {
         return;
     };
     let known = known.filter(|it| it.uid == pod.uid).map(|it| &it.group);

@@ -2,12 +2,13 @@
 
 use super::member_role::{MemberProblem, MemberRole};
 use crate::job_adapters::{
-    GroupClaim, GroupSource, JobResult, JobView, PodSetView, group_uid, has_same_requests,
+    GroupClaim, JobResult, JobView, PodSetView, group_uid, has_same_requests,
 };
 use crate::key::ObjectKey;
 use crate::reconciler::model::TrackedWorkload;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use lockkeeper_api::workload::PodSet;
+use lockkeeper_cluster_state::PodGroupSource;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -174,8 +175,8 @@ impl<'a> Builder<'a> {
         }
         if self.total.is_none() {
             return Some(match claim.source {
-                GroupSource::Metadata => MemberProblem::NoTotal,
-                GroupSource::PodGroup { .. } => MemberProblem::NoPodGroup,
+                PodGroupSource::Metadata => MemberProblem::NoTotal,
+                PodGroupSource::PodGroup { .. } => MemberProblem::NoPodGroup,
             });
         }
         let first = self.first?;

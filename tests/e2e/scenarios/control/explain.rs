@@ -303,6 +303,15 @@ fn harm_of_a_change_is_reported(site: &mut ControllerFixture<'_>) {
         reclaimable.iter().any(|it| it["job"] == "Job/third"),
         "{difference}"
     );
+    // So is what a rule says of all queues of the cluster with the change.
+    let flavor = "/spec/resourceGroups/0/flavors/0/name";
+    *queue.pointer_mut(flavor).unwrap() = json!("gone");
+    fs::write(&manifest, queue.to_string()).unwrap();
+    let words = ["diff", manifest.to_str().unwrap(), "--output", "json"];
+    let difference: Value = serde_json::from_slice(&run(site, &words).stdout).unwrap();
+    let findings = difference["newFindings"].as_array().unwrap();
+    let is_missing = |it: &Value| it["rule"] == "CQ014" && it["object"]["name"] == "q";
+    assert!(findings.iter().any(is_missing), "{difference:#}");
 }
 
 #[track_caller]
@@ -339,7 +348,7 @@ pub fn json_answer(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Valu
 }
 
 /// Runs a command on the cluster.
-fn run(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Output {
+pub fn run(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Output {
     let kubeconfig = site.stage.cluster().kubectl().kubeconfig().to_owned();
     let with = ["--kubeconfig", kubeconfig.to_str().unwrap()];
     lockkeeper::run(&[arguments, &with].concat())

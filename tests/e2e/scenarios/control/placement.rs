@@ -1,8 +1,10 @@
 //! Queues that place workloads on nodes: victims stop before a workload is admitted, all or none.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::explain::json_answer;
+use super::explain::{self, json_answer};
 use super::fixture::{ControllerFixture, NO_LEADER_ELECTION, local_queue};
 use super::pods::{is_gated, is_running, pod};
 use super::{Trial, render};
@@ -237,10 +239,26 @@ fn job_preempts_workload(stage: &mut Fixture) {
     assert_eq!(answer["reason"], condition["reason"], "{answer:#}");
     assert_eq!(answer["message"], condition["message"], "{answer:#}");
     assert_eq!(answer["placement"]["result"], "DoesNotFit", "{answer:#}");
+    let dump = dumped_kinds(&mut site);
+    assert_eq!(dump["Node"], site.objects.list("Node").len(), "{dump:?}");
+    assert!(dump["Pod"] > 0, "{dump:?}");
     // It runs again when there is room for both pods.
     add_nodes(&mut site, "spare", 1);
     site.wait_until_running("serve");
     site.stop();
+}
+
+/// The number of objects of each kind in a dump of the cluster.
+#[track_caller]
+fn dumped_kinds(site: &mut ControllerFixture<'_>) -> BTreeMap<String, usize> {
+    let output = explain::run(site, &["dump"]);
+    let dump: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut kinds = BTreeMap::new();
+    for object in dump["items"].as_array().unwrap() {
+        let kind = object["kind"].as_str().unwrap().to_owned();
+        *kinds.entry(kind).or_default() += 1;
+    }
+    kinds
 }
 
 /// Protects the pods of an app from evictions.

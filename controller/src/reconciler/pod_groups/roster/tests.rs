@@ -1,8 +1,9 @@
 use super::{MemberPhase, MemberRole, Roster};
-use crate::job_adapters::{GroupClaim, GroupSource, JobView, PodSetView};
+use crate::job_adapters::{GroupClaim, JobView, PodSetView};
 use crate::key::ObjectKey;
 use crate::reconciler::model::TrackedWorkload;
 use crate::reconciler::pod_groups::member_role::MemberProblem;
+use lockkeeper_cluster_state::PodGroupSource;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ fn pod(name: &str, cpu: &str) -> JobView {
         }],
         group: Some(Box::new(GroupClaim {
             group: ObjectKey::new("team", "g"),
-            source: GroupSource::Metadata,
+            source: PodGroupSource::Metadata,
             total: Some(2),
             needed: 2,
             created_s: 0,

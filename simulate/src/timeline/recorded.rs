@@ -88,9 +88,10 @@ fn usage(trace: &JobTrace, timeline: &Timeline) -> Vec<QuotaUsage> {
         })
     });
     let mut usage: Vec<QuotaUsage> = usage.collect();
-    fn key(it: &QuotaUsage) -> (&str, &str, &str) {
-        (&it.cluster_queue, &it.flavor, &it.resource)
-    }
     usage.sort_by(|a, b| key(a).cmp(&key(b)));
     usage
+}
+
+fn key(it: &QuotaUsage) -> (&str, &str, &str) {
+    (&it.cluster_queue, &it.flavor, &it.resource)
 }

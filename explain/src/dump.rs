@@ -40,9 +40,12 @@ const POD_FIELDS: [&str; 3] = ["nodeName", "priority", "schedulingGroup"];
 /// The fields of the spec of a node that answers read.
 const NODE_FIELDS: [&str; 2] = ["taints", "unschedulable"];
 
+/// The annotation of pods that mirror a static pod.
+const MIRROR_POD: &str = "kubernetes.io/config.mirror";
+
 /// The annotations that placement on nodes reads: of pods that mirror a static pod and are never victims, and of groups of pods.
 pub const POD_ANNOTATIONS: [&str; 4] = [
-    "kubernetes.io/config.mirror",
+    MIRROR_POD,
     labels::GANG_NAME,
     labels::GANG_MIN_AVAILABLE,
     labels::LEADER_WORKER_SIZE,
@@ -161,7 +164,10 @@ impl NameReplacer {
             }
         }
         if kind == "Pod" {
-            self.replace_at(object.pointer_mut("/spec/priorityClassName"), "class");
+            if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+                // It has the name of a group.
+                spec.remove("schedulingGroup");
+            }
             for containers in ["/spec/containers", "/spec/initContainers"] {
                 for container in items(object.pointer_mut(containers)) {
                     self.replace_at(container.get_mut("name"), "container");
@@ -199,8 +205,11 @@ impl NameReplacer {
             ("Pod" | "Workload", Some(all)) => {
                 all.retain(|key, _| key == JOBSET_UID || key == labels::POD_GROUP_NAME);
                 self.replace_at(all.get_mut(labels::POD_GROUP_NAME), "pod-group");
-                // They have names.
-                metadata.remove("annotations");
+                let annotations = metadata.get_mut("annotations");
+                if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+                    // Those of groups have names.
+                    annotations.retain(|key, _| key == MIRROR_POD);
+                }
             }
             _ => {
                 metadata.remove("labels");

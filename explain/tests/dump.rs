@@ -4,7 +4,7 @@
 use lockkeeper_explain::{
     Answer, NameReplacer, Selector, WorldBuilder, WorldSettings, explain, reduce_object,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const EXAMPLE: &str = include_str!("../../examples/explain/kueue.yaml");
 
@@ -68,6 +68,44 @@ fn replaced_names_leave_no_name_and_keep_the_answer() {
     let after = answer(anonymous, "job/job-3");
     assert_eq!(shortages(&after), shortages(&before));
     assert_eq!(after.changes.len(), before.changes.len());
+}
+
+/// The names of nodes, pods and groups are replaced; what placement reads stays.
+#[test]
+fn replaced_names_of_pods_and_nodes_leave_no_name() {
+    let mut objects = [
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "secret-node",
+            "labels": {"kubernetes.io/hostname": "secret-node", "pool": "gpu"}},
+            "status": {"allocatable": {"cpu": "4"}, "conditions": [{"message": "secret"}]}}),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "secret-pod", "namespace": "secret",
+            "labels": {"lockkeeper.dev/pod-group-name": "secret-group", "app": "secret"},
+            "annotations": {"gang.scheduling.koordinator.sh/name": "secret", "kubernetes.io/config.mirror": "1f"}},
+            "spec": {"nodeName": "secret-node", "schedulingGroup": {"podGroupName": "secret"}, "priorityClassName": "secret",
+                "containers": [{"name": "secret", "image": "secret", "resources": {"requests": {"cpu": "1"}}}]},
+            "status": {"phase": "Running", "podIP": "secret"}}),
+        json!({"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload", "metadata": {"name": "secret",
+            "labels": {"lockkeeper.dev/pod-group-name": "secret-group"}}, "spec": {}}),
+    ];
+    let mut replacer = NameReplacer::new();
+    for object in &mut objects {
+        reduce_object(object);
+        replacer.replace(object);
+    }
+    let text = serde_json::to_string(&objects).unwrap();
+    assert!(!text.contains("secret"), "{text}");
+    let [node, pod, workload] = objects;
+    assert_eq!(node["metadata"]["labels"]["pool"], "gpu");
+    assert_eq!(node["status"]["allocatable"]["cpu"], "4");
+    assert_eq!(pod["spec"]["nodeName"], node["metadata"]["name"]);
+    assert_eq!(
+        pod["metadata"]["annotations"]["kubernetes.io/config.mirror"],
+        "1f"
+    );
+    let group = "lockkeeper.dev/pod-group-name";
+    assert_eq!(
+        pod["metadata"]["labels"][group],
+        workload["metadata"]["labels"][group]
+    );
 }
 
 /// What is missing of each flavor and resource.

@@ -39,6 +39,20 @@ pub enum Change {
         /// The number of workloads that it would preempt.
         victims: usize,
     },
+    /// A preemption policy of the ClusterQueue together with a higher priority, neither of which is sufficient alone.
+    PolicyAndPriority {
+        /// The ClusterQueue.
+        cluster_queue: String,
+        /// The fields and their values.
+        fields: Vec<PolicyField>,
+        /// The lowest priority that is sufficient with this policy.
+        priority_min: i32,
+        /// The lowest sufficient PriorityClass, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        class: Option<String>,
+        /// The number of workloads that it would preempt.
+        victims: usize,
+    },
     /// The end of one other workload.
     WorkloadEnds {
         /// The workloads of which one is sufficient; at most a few.

@@ -12,6 +12,7 @@ mod answer;
 mod candidates;
 mod capacity;
 mod change;
+mod change_text;
 mod changes;
 mod comparison;
 mod contenders;

@@ -3,7 +3,7 @@
 use crate::answer::{
     Answer, Candidate, Forecast, LevelAnswer, QuotaAnswer, StartBound, StartCondition,
 };
-use crate::change::{AmountChange, Change};
+use crate::change_text::write_changes;
 use crate::count_text::{count, count_are};
 use crate::eviction_text::write_eviction;
 use crate::node_text::write_placement;
@@ -228,105 +228,6 @@ fn write_candidates(out: &mut impl Write, candidates: &[Candidate]) -> fmt::Resu
         writeln!(out, "  {number} more: {reason}")?;
     }
     Ok(())
-}
-
-fn write_changes(out: &mut impl Write, changes: &[Change]) -> fmt::Result {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\nEach of these changes alone is sufficient")?;
-    for change in changes {
-        writeln!(out, "  {}", change_text(change))?;
-    }
-    Ok(())
-}
-
-fn change_text(change: &Change) -> String {
-    let preempting = |victims: usize| match victims {
-        0 => String::new(),
-        more => format!("; it then preempts {}", count(more, "workload")),
-    };
-    match change {
-        Change::NominalQuota {
-            cluster_queue,
-            amounts,
-        } => format!(
-            "nominal quota of ClusterQueue {cluster_queue}: {}",
-            amounts_text(amounts)
-        ),
-        Change::BorrowingLimit {
-            cluster_queue,
-            amounts,
-        } => format!(
-            "borrowing limit of ClusterQueue {cluster_queue}: {}",
-            amounts_text(amounts)
-        ),
-        Change::Priority {
-            priority_min,
-            class,
-            victims,
-        } => {
-            let class = class
-                .as_deref()
-                .map(|it| format!(", for example PriorityClass {it}"));
-            format!(
-                "priority {priority_min} or higher{}{}",
-                class.unwrap_or_default(),
-                preempting(*victims)
-            )
-        }
-        Change::PreemptionPolicy {
-            cluster_queue,
-            fields,
-            victims,
-        } => {
-            let fields = fields
-                .iter()
-                .map(|it| format!("{}: {}", it.field, it.value));
-            let fields: Vec<String> = fields.collect();
-            format!(
-                "ClusterQueue {cluster_queue}, {}{}",
-                fields.join(", "),
-                preempting(*victims)
-            )
-        }
-        Change::WorkloadEnds { workloads, total } => workload_ends_text(workloads, *total),
-        Change::ExcludedResources { field, prefixes } => {
-            format!(
-                "configuration of the scheduler, {field}: {}",
-                prefixes.join(", ")
-            )
-        }
-        Change::FewerPods { pod_set, count, of } => {
-            format!("{count} instead of {of} pods of pod set {pod_set}")
-        }
-    }
-}
-
-fn workload_ends_text(workloads: &[String], total: usize) -> String {
-    let more = total.saturating_sub(workloads.len());
-    let more = if more > 0 {
-        format!(" or {more} more")
-    } else {
-        String::new()
-    };
-    let one_of = if total > 1 {
-        "one of these workloads ends: "
-    } else {
-        "this workload ends: "
-    };
-    format!("{one_of}{}{more}", workloads.join(", "))
-}
-
-fn amounts_text(amounts: &[AmountChange]) -> String {
-    let amounts = amounts.iter().map(|it| {
-        format!(
-            "{} of flavor {}: {} more, {} in all",
-            it.resource, it.flavor, it.by, it.to
-        )
-    });
-    let amounts: Vec<String> = amounts.collect();
-    amounts.join("; ")
 }
 
 fn write_preemptors(out: &mut impl Write, answer: &Answer) -> fmt::Result {

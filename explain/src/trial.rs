@@ -81,6 +81,11 @@ impl Trial {
         self.cluster.state().workload(&self.key)
     }
 
+    /// The name of its ClusterQueue.
+    pub(crate) fn queue_name(&self) -> String {
+        self.queue.metadata.name.clone().unwrap_or_default()
+    }
+
     /// Decides with the current state.
     pub(crate) fn outcome(&mut self) -> Outcome {
         let Some(id) = self.id() else {
@@ -107,16 +112,27 @@ impl Trial {
 
     /// Decides with another spec of the ClusterQueue.
     pub(crate) fn with_queue(&mut self, edit: impl FnOnce(&mut ClusterQueueSpec)) -> Outcome {
+        self.in_queue(edit, Self::outcome)
+            .unwrap_or(Outcome::DoesNotFit)
+    }
+
+    /// The result of other trials with another spec of the ClusterQueue; `None` if the spec is invalid.
+    pub(crate) fn in_queue<T>(
+        &mut self,
+        edit: impl FnOnce(&mut ClusterQueueSpec),
+        trials: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
         let mut changed = ClusterQueue::clone(&self.queue);
         edit(&mut changed.spec);
-        if self.cluster.set_cluster_queue(Arc::new(changed)).is_err() {
-            return Outcome::DoesNotFit;
-        }
-        let outcome = self.outcome();
+        let changed = Arc::new(changed);
+        self.cluster.set_cluster_queue(Arc::clone(&changed)).ok()?;
+        let original = std::mem::replace(&mut self.queue, changed);
+        let result = trials(self);
+        self.queue = original;
         // The original was accepted before, so it is accepted again.
         let restored = self.cluster.set_cluster_queue(Arc::clone(&self.queue));
         debug_assert!(restored.is_ok(), "the spec of the input is valid");
-        outcome
+        Some(result)
     }
 
     /// Decides with another form of the workload.

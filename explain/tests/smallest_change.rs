@@ -93,6 +93,23 @@ impl SmallWorld {
         edit(changed.workloads.last_mut().unwrap());
         changed
     }
+
+    fn with_priority(&self, priority: i32) -> Self {
+        self.with_subject(|it| it["status"]["priority"] = json!(priority))
+    }
+
+    /// The same world with other values of fields of the first queue's preemption policy.
+    fn with_policy(&self, values: &[(&str, &str)]) -> Self {
+        let mut changed = self.clone();
+        let target = changed.queues[0].pointer_mut("/spec/preemption").unwrap();
+        for (field, value) in values {
+            match field.rsplit('.').next().unwrap() {
+                "policy" => target["borrowWithinCohort"] = json!({"policy": value}),
+                name => target[name] = json!(value),
+            }
+        }
+        changed
+    }
 }
 
 fn object(kind: &str, name: &str, spec: Value) -> Value {
@@ -159,6 +176,7 @@ struct Seen {
     borrowing: usize,
     priority: usize,
     policy: usize,
+    policy_and_priority: usize,
     ends: usize,
     pods: usize,
 }
@@ -183,15 +201,22 @@ fn smallest_changes_are_sufficient_and_nothing_smaller_is() {
         borrowing,
         priority,
         policy,
+        policy_and_priority,
         ends,
         pods,
     } = seen;
-    let least = [nominal, borrowing, priority, policy, ends, pods]
-        .into_iter()
-        .min();
+    let counts = [
+        nominal,
+        borrowing,
+        priority,
+        policy,
+        policy_and_priority,
+        ends,
+        pods,
+    ];
     assert!(
-        least > Some(5),
-        "too few of a kind: {nominal} {borrowing} {priority} {policy} {ends} {pods}"
+        counts.iter().min() > Some(&5),
+        "too few of a kind: {counts:?}"
     );
 }
 
@@ -219,8 +244,7 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
         }
         Change::Priority { priority_min, .. } => {
             counts.priority += 1;
-            let with =
-                |priority: i32| world.with_subject(|it| it["status"]["priority"] = json!(priority));
+            let with = |priority: i32| world.with_priority(priority);
             assert!(with(*priority_min).starts(), "seed {seed}: {change:?}");
             let own: i32 = world.answer().workload.priority;
             for lower in own..*priority_min {
@@ -234,6 +258,28 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
             counts.policy += 1;
             let fields: Vec<(&str, &str)> = fields.iter().map(|it| (it.field, it.value)).collect();
             check_policy(world, &fields, seed);
+        }
+        Change::PolicyAndPriority {
+            fields,
+            priority_min,
+            ..
+        } => {
+            counts.policy_and_priority += 1;
+            let fields: Vec<(&str, &str)> = fields.iter().map(|it| (it.field, it.value)).collect();
+            check_policy(&world.with_priority(*priority_min), &fields, seed);
+            let own = world.answer().workload.priority;
+            for lower in own..*priority_min {
+                let lower = world.with_priority(lower).with_policy(&fields);
+                assert!(
+                    !lower.starts(),
+                    "seed {seed}: a lower priority is sufficient"
+                );
+            }
+            let alone = world.with_priority(*priority_min);
+            assert!(
+                !alone.starts(),
+                "seed {seed}: the priority alone is sufficient"
+            );
         }
         Change::WorkloadEnds { workloads, total } => {
             counts.ends += 1;
@@ -259,17 +305,7 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
 }
 
 fn check_policy(world: &SmallWorld, fields: &[(&str, &str)], seed: u64) {
-    let with = |values: &[(&str, &str)]| {
-        let mut changed = world.clone();
-        let target = changed.queues[0].pointer_mut("/spec/preemption").unwrap();
-        for (field, value) in values {
-            match field.rsplit('.').next().unwrap() {
-                "policy" => target["borrowWithinCohort"] = json!({"policy": value}),
-                name => target[name] = json!(value),
-            }
-        }
-        changed.starts()
-    };
+    let with = |values: &[(&str, &str)]| world.with_policy(values).starts();
     assert!(with(fields), "seed {seed}: {fields:?}");
     // No part of the change is sufficient, and no weaker value.
     for fewer in 1..fields.len() {
@@ -333,7 +369,7 @@ fn check_missing(world: &SmallWorld, answer: &Answer, seed: u64) {
     }
     if !has(|it| matches!(it, Change::Priority { .. })) {
         for priority in 0..10 {
-            let higher = world.with_subject(|it| it["status"]["priority"] = json!(priority));
+            let higher = world.with_priority(priority);
             let own = answer.workload.priority;
             assert!(
                 priority <= own || !higher.starts(),
@@ -354,4 +390,39 @@ fn check_missing(world: &SmallWorld, answer: &Answer, seed: u64) {
             assert!(!is_fewer || !fewer.fits(), "seed {seed}: {count} pods fit");
         }
     }
+    let has_policy = |is: fn(&str) -> bool| {
+        answer.changes.iter().any(|it| match it {
+            Change::PreemptionPolicy { fields, .. } | Change::PolicyAndPriority { fields, .. } => {
+                fields.iter().any(|it| is(it.field))
+            }
+            _ => false,
+        })
+    };
+    let has_priority = has(|it| matches!(it, Change::Priority { .. }));
+    for (is, policy) in POLICIES {
+        for priority in [answer.workload.priority, 9] {
+            let changed = world.with_policy(policy);
+            let is_sufficient = changed.with_priority(priority).starts();
+            assert!(
+                has_policy(is) || has_priority || !is_sufficient,
+                "seed {seed}: {policy:?} with priority {priority} is sufficient"
+            );
+        }
+    }
 }
+
+/// The strongest policies, and which fields they change.
+type StrongestPolicy = (fn(&str) -> bool, &'static [(&'static str, &'static str)]);
+const POLICIES: [StrongestPolicy; 2] = [
+    (
+        |field| field.ends_with("withinClusterQueue"),
+        &[("withinClusterQueue", "LowerOrNewerEqualPriority")],
+    ),
+    (
+        |field| field.contains("WithinCohort"),
+        &[
+            ("reclaimWithinCohort", "Any"),
+            ("borrowWithinCohort.policy", "LowerPriority"),
+        ],
+    ),
+];

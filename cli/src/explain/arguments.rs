@@ -1,8 +1,11 @@
 //! Flags of `lockkeeper explain`.
 
 use crate::live_names;
+use crate::report_format::{to_pretty_json, to_yaml};
 use crate::world_source::SourceArguments;
+use anyhow::Error;
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Flags of `lockkeeper explain`.
@@ -56,6 +59,22 @@ pub(super) struct ScenarioArguments {
 pub(super) enum Output {
     Human,
     Json,
+    Yaml,
+}
+
+impl Output {
+    /// An answer in this format, as data or as text.
+    pub(super) fn format<T: Serialize>(
+        self,
+        data: impl FnOnce() -> T,
+        text: impl FnOnce() -> Result<String, Error>,
+    ) -> Result<String, Error> {
+        match self {
+            Self::Human => text(),
+            Self::Json => to_pretty_json(&data()),
+            Self::Yaml => to_yaml(&data()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

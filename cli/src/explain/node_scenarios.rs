@@ -1,8 +1,7 @@
 //! Scenarios that are not about queues: pods and gangs on nodes, and jobs under elastic quotas.
 
-use super::arguments::{Arguments, CompatibilityTarget, Output};
+use super::arguments::{Arguments, CompatibilityTarget};
 use super::selected_scenario::SelectedScenario;
-use crate::report_format::to_pretty_json;
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_scenario::{gang, job};
@@ -44,14 +43,13 @@ fn explain_gang(selected: &SelectedScenario, arguments: &Arguments) -> Result<St
     let loaded = gang::load(&scenario, gang::options(&scenario, compatibility))
         .with_context(|| format!("{} is not a valid cluster state", selected.place()))?;
     let answer = gang::evaluate(&scenario, &loaded);
-    match arguments.output {
-        Output::Json => to_pretty_json(&gang::to_json(&loaded, &answer)),
-        Output::Human => {
-            let mut text = String::new();
-            gang::write_text(&mut text, &loaded, &answer)?;
-            Ok(text)
-        }
-    }
+    let text = || {
+        let mut text = String::new();
+        gang::write_text(&mut text, &loaded, &answer)?;
+        Ok(text)
+    };
+    let data = || gang::to_json(&loaded, &answer);
+    arguments.output.format(data, text)
 }
 
 fn explain_job(value: Value, at: &str, arguments: &Arguments) -> Result<String, Error> {
@@ -62,10 +60,6 @@ fn explain_job(value: Value, at: &str, arguments: &Arguments) -> Result<String, 
     }
     let decided = job::Case::parse(value).and_then(|it| it.decide());
     let decided = decided.with_context(|| format!("{at} is not a scenario"))?;
-    match arguments.output {
-        Output::Human => Ok(decided.text),
-        Output::Json => {
-            to_pretty_json(&json!({"decision": decided.decision, "trace": decided.trace}))
-        }
-    }
+    let data = || json!({"decision": decided.decision, "trace": decided.trace});
+    arguments.output.format(data, || Ok(decided.text.clone()))
 }

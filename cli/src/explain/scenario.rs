@@ -1,9 +1,8 @@
 //! Scenarios of queues.
 
-use super::arguments::{Arguments, CompatibilityTarget, Output};
+use super::arguments::{Arguments, CompatibilityTarget};
 use super::node_scenarios::explain_node_scenario;
 use super::selected_scenario::select_scenario;
-use crate::report_format::to_pretty_json;
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::{Compatibility, Entry, State};
 use lockkeeper_scenario::explanation;
@@ -55,14 +54,13 @@ fn explain_scenario(
     let nomination = nomination.ok_or_else(|| anyhow!("the incoming workload does not exist"))?;
     let state = &loaded.state;
     let name = state.workload_name(id);
-    match arguments.output {
-        Output::Json => to_pretty_json(&explanation::nomination_json(state, name, &nomination)),
-        Output::Human => {
-            let mut text = String::new();
-            explanation::write_nomination(&mut text, state, name, &nomination)?;
-            Ok(text)
-        }
-    }
+    let data = || explanation::nomination_json(state, name, &nomination);
+    let text = || {
+        let mut text = String::new();
+        explanation::write_nomination(&mut text, state, name, &nomination)?;
+        Ok(text)
+    };
+    arguments.output.format(data, text)
 }
 
 fn explain_cycle(
@@ -85,26 +83,23 @@ fn explain_cycle(
         };
         return Err(anyhow!("{name:?} is not part of this cycle: {why}"));
     }
-    match arguments.output {
-        Output::Json => {
-            let entries: Vec<Value> = entries
-                .iter()
-                .map(|it| explanation::entry_json(state, it))
-                .collect();
-            to_pretty_json(&json!({"entries": entries}))
-        }
-        Output::Human => {
-            let mut text = String::new();
-            for (at, entry) in entries.into_iter().enumerate() {
-                if at > 0 {
-                    text.push('\n');
-                }
-                explanation::write_entry(&mut text, state, entry)?;
+    let data = || {
+        let entries = entries.iter().map(|it| explanation::entry_json(state, it));
+        let entries: Vec<Value> = entries.collect();
+        json!({"entries": entries})
+    };
+    let text = || {
+        let mut text = String::new();
+        for (at, entry) in entries.iter().enumerate() {
+            if at > 0 {
+                text.push('\n');
             }
-            if text.is_empty() {
-                text.push_str("no pending workload at the head of an active queue\n");
-            }
-            Ok(text)
+            explanation::write_entry(&mut text, state, entry)?;
         }
-    }
+        if text.is_empty() {
+            text.push_str("no pending workload at the head of an active queue\n");
+        }
+        Ok(text)
+    };
+    arguments.output.format(data, text)
 }

@@ -1,9 +1,8 @@
 //! Answers about one workload of a cluster or of a dump.
 
-use super::arguments::{Arguments, CompatibilityTarget, Output};
+use super::arguments::{Arguments, CompatibilityTarget};
 use super::manifest::read_workload;
 use crate::Failure;
-use crate::report_format::to_pretty_json;
 use crate::world_source::Scheduler;
 use anyhow::{Error, anyhow};
 use lockkeeper_explain::{Selector, World, WorldBuilder, explain, write_answer};
@@ -46,14 +45,12 @@ pub(super) fn explain_manifest(arguments: &Arguments) -> Result<String, Failure>
 
 fn answer_text(world: &World, key: &str, arguments: &Arguments) -> Result<String, Failure> {
     let answer = explain(world, key).ok_or_else(|| anyhow!("there is no Workload {key}"))?;
-    Ok(match arguments.output {
-        Output::Json => to_pretty_json(&answer)?,
-        Output::Human => {
-            let mut text = String::new();
-            write_answer(&mut text, &answer)?;
-            text
-        }
-    })
+    let text = || {
+        let mut text = String::new();
+        write_answer(&mut text, &answer)?;
+        Ok(text)
+    };
+    Ok(arguments.output.format(|| &answer, text)?)
 }
 
 fn scheduler(target: Option<CompatibilityTarget>) -> Result<Option<Scheduler>, Error> {

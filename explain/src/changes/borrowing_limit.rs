@@ -22,7 +22,7 @@ impl QuotaLimit for BorrowingLimit {
 /// The smallest increases of borrowing limits: one for each choice of flavors.
 pub(super) fn changes(trial: &mut Trial) -> Vec<Change> {
     let results = smallest_increases::<BorrowingLimit>(trial).into_iter();
-    let cluster_queue = trial.queue.metadata.name.clone().unwrap_or_default();
+    let cluster_queue = trial.queue_name();
     let changes = results.map(|amounts| Change::BorrowingLimit {
         cluster_queue: cluster_queue.clone(),
         amounts,

@@ -22,7 +22,7 @@ impl QuotaLimit for NominalQuota {
 /// The smallest increases of nominal quota: one for each choice of flavors.
 pub(super) fn changes(trial: &mut Trial) -> Vec<Change> {
     let results = smallest_increases::<NominalQuota>(trial).into_iter();
-    let cluster_queue = trial.queue.metadata.name.clone().unwrap_or_default();
+    let cluster_queue = trial.queue_name();
     let changes = results.map(|amounts| Change::NominalQuota {
         cluster_queue: cluster_queue.clone(),
         amounts,

@@ -1,10 +1,11 @@
-//! A preemption policy of the ClusterQueue.
+//! A preemption policy of the ClusterQueue, alone or together with a higher priority.
 
+use super::priority::{self, PriorityChange};
 use crate::change::{Change, PolicyField};
 use crate::trial::{Outcome, Trial};
 use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohort, BorrowWithinCohortPolicy, Preemption, ReclaimWithinCohort,
-    WithinClusterQueue,
+    BorrowWithinCohort, BorrowWithinCohortPolicy, ClusterQueueSpec, Preemption,
+    ReclaimWithinCohort, WithinClusterQueue,
 };
 
 /// A change of a policy: its fields, and the edit. Ordered from the weakest.
@@ -62,26 +63,48 @@ fn borrow() -> BorrowWithinCohort {
 }
 
 /// The weakest policy within the ClusterQueue, and the weakest towards its cohort, that let the workload preempt what it
-/// needs.
-pub(super) fn changes(trial: &mut Trial) -> Vec<Change> {
+/// needs. If a policy alone never does, it is the weakest that does together with a higher priority.
+///
+/// `is_priority_sufficient`: a higher priority alone is sufficient, and then no policy is listed with one.
+pub(super) fn changes(trial: &mut Trial, is_priority_sufficient: bool) -> Vec<Change> {
     if trial.outcome() != Outcome::DoesNotFit {
         return Vec::new();
     }
-    let cluster_queue = trial.queue.metadata.name.clone().unwrap_or_default();
     let mut changes = Vec::new();
     for edits in [&WITHIN_EDITS[..], &RECLAIM_EDITS[..]] {
-        let found = edits.iter().find_map(|(fields, edit)| {
-            let outcome = trial.with_queue(|spec| edit(spec.preemption.get_or_insert_default()));
-            match outcome {
-                Outcome::FitsAfterPreempting(victims) => Some((fields.to_vec(), victims)),
-                _ => None,
-            }
-        });
-        changes.extend(found.map(|(fields, victims)| Change::PreemptionPolicy {
-            cluster_queue: cluster_queue.clone(),
-            fields,
-            victims,
-        }));
+        let mut change = edits.iter().find_map(|edit| alone(trial, edit));
+        if change.is_none() && !is_priority_sufficient {
+            change = edits.iter().find_map(|edit| with_priority(trial, edit));
+        }
+        changes.extend(change);
     }
     changes
+}
+
+fn alone(trial: &mut Trial, (fields, edit): &Edit) -> Option<Change> {
+    let outcome = trial.with_queue(|spec| edit(spec.preemption.get_or_insert_default()));
+    let Outcome::FitsAfterPreempting(victims) = outcome else {
+        return None;
+    };
+    Some(Change::PreemptionPolicy {
+        cluster_queue: trial.queue_name(),
+        fields: fields.to_vec(),
+        victims,
+    })
+}
+
+fn with_priority(trial: &mut Trial, (fields, edit): &Edit) -> Option<Change> {
+    let edit = |spec: &mut ClusterQueueSpec| edit(spec.preemption.get_or_insert_default());
+    let PriorityChange {
+        priority_min,
+        class,
+        victims,
+    } = trial.in_queue(edit, priority::smallest)??;
+    Some(Change::PolicyAndPriority {
+        cluster_queue: trial.queue_name(),
+        fields: fields.to_vec(),
+        priority_min,
+        class,
+        victims,
+    })
 }

@@ -1,15 +1,23 @@
 //! A higher priority.
 
-use crate::change::Change;
 use crate::trial::{Outcome, Trial};
 use lockkeeper_api::foreign::scheduling::USER_PRIORITY_MAX;
 use std::collections::BTreeSet;
+
+/// The smallest higher priority with which the workload starts.
+pub(super) struct PriorityChange {
+    pub(super) priority_min: i32,
+    /// The lowest sufficient PriorityClass with its value, if there is one.
+    pub(super) class: Option<String>,
+    /// The number of workloads that it would preempt.
+    pub(super) victims: usize,
+}
 
 /// The smallest higher priority with which the workload may preempt what it needs.
 ///
 /// Policies compare priorities, so the decision changes only at the preemption priority of an admitted workload, and just
 /// above it.
-pub(super) fn change(trial: &mut Trial) -> Option<Change> {
+pub(super) fn smallest(trial: &mut Trial) -> Option<PriorityChange> {
     let state = trial.cluster.state();
     let own = state.workload_view(trial.id()?).priority();
     let others = trial.others.iter();
@@ -33,7 +41,7 @@ pub(super) fn change(trial: &mut Trial) -> Option<Change> {
         let classes = trial.cluster.objects().priority_classes();
         let classes = classes.filter(|(_, value)| *value >= priority_min);
         let class = classes.min_by_key(|(name, value)| (*value, *name));
-        return Some(Change::Priority {
+        return Some(PriorityChange {
             priority_min,
             class: class.map(|(name, value)| format!("{name} ({value})")),
             victims,

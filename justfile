@@ -106,6 +106,7 @@ nightly-properties:
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     LOCKKEEPER_SEEDS=10000 LOCKKEEPER_MUTATED_WORKLOADS=120 cargo test --locked --package lockkeeper-observe --test observed_decisions
     just observe-kueue
+    just positions-kueue 20
 
 # Regenerate the derived files of the chart and the kustomize base
 chart:
@@ -153,6 +154,10 @@ bench-kueue *folder:
 # Run the same test with lockkeeper beside Kueue, and compare all decisions
 observe-kueue *folder:
     tests/bench/kueue/observe {{folder}}
+
+# Compare the positions of `lockkeeper queue` with those of Kueue's visibility API on random dumps: just positions-kueue 20 1
+positions-kueue dumps="5" seed="1":
+    tests/bench/kueue/positions/run {{dumps}} {{seed}}
 
 # Serve the examples without a cluster
 serve:

@@ -1,7 +1,7 @@
 // Serves the webhooks that Kueue's manager registers, without its controllers. The handlers read the review alone, so no
 // API server is needed, and the process uses no CPU time between reviews.
 //
-// tests/bench/kueue/webhook/build compiles this file inside Kueue's module, with the versions in Kueue's go.mod.
+// tests/bench/kueue/build compiles this file inside Kueue's module, with the versions in Kueue's go.mod.
 package main
 
 import (

@@ -103,9 +103,9 @@ impl ClusterState {
         // Like Kueue's cache, which assumes an admission until the API server has it.
         let keys = admitted.map(|it| WorkloadKey::from(self.state.workload_name(it.workload)));
         self.workloads.assumed.extend(keys);
-        let (state, workloads) = (&self.state, &self.workloads);
+        let state = &self.state;
         self.journal
-            .event(|| ClusterEvent::Cycle(cycle_record(state, workloads, &cycle)));
+            .event(|| ClusterEvent::Cycle(cycle_record(state, &cycle)));
         cycle
     }
 

@@ -3,8 +3,10 @@
 use crate::workload_store::WorkloadStore;
 use lockkeeper_preemption::{Cycle, Decision, Entry, State, WorkloadId};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// The decision on a workload that the namespace selector of its ClusterQueue does not match.
 pub const OUT_OF_SCOPE: &str = "OutOfScope";
@@ -23,11 +25,12 @@ pub struct CycleRecord {
 #[serde(rename_all = "camelCase")]
 pub struct DecisionRecord {
     /// `namespace/name`.
-    pub workload: String,
-    /// The version of its object.
+    pub workload: Arc<str>,
+    /// The version of its object. Empty in the events of a running state: the event of the object before has it, and a cycle
+    /// that looked it up would take longer.
     pub resource_version: String,
     /// One of [`Decision::NAMES`], or [`OUT_OF_SCOPE`].
-    pub decision: String,
+    pub decision: Cow<'static, str>,
     /// The flavors by pod set, of an admission or a preemption.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pod_sets: Vec<PodSetDecision>,
@@ -62,41 +65,42 @@ impl fmt::Display for PodSetDecision {
 #[serde(rename_all = "camelCase")]
 pub struct VictimRecord {
     /// `namespace/name`.
-    pub workload: String,
+    pub workload: Arc<str>,
     /// As in the condition `Preempted`.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
 }
 
-/// The record of a cycle that has just run.
-pub(crate) fn cycle_record(state: &State, workloads: &WorkloadStore, cycle: &Cycle) -> CycleRecord {
-    let decisions = cycle.entries.iter();
-    let decisions = decisions.map(|it| decision_record(state, workloads, it));
+/// The record of a cycle that has just run, without the versions of objects.
+pub(crate) fn cycle_record(state: &State, cycle: &Cycle) -> CycleRecord {
+    let decisions = cycle.entries.iter().map(|it| decision_record(state, it));
     let out_of_scope = cycle.out_of_scope.iter();
-    let out_of_scope = out_of_scope.map(|id| record(state, workloads, *id, OUT_OF_SCOPE));
+    let out_of_scope = out_of_scope.map(|id| record(state, *id, OUT_OF_SCOPE));
     CycleRecord {
         decisions: decisions.chain(out_of_scope).collect(),
     }
 }
 
+impl CycleRecord {
+    /// Sets the versions of the objects.
+    pub(crate) fn set_versions(&mut self, workloads: &WorkloadStore) {
+        for decision in &mut self.decisions {
+            let stored = workloads.entries.get(&*decision.workload);
+            let version = stored.and_then(|it| it.object.metadata.resource_version.clone());
+            decision.resource_version = version.unwrap_or_default();
+        }
+    }
+}
+
 /// A decision without flavors and victims.
-fn record(
-    state: &State,
-    workloads: &WorkloadStore,
-    id: WorkloadId,
-    decision: &str,
-) -> DecisionRecord {
-    let workload = state.workload_name(id);
-    let stored = workloads.entries.get(workload);
-    let version = stored.and_then(|it| it.object.metadata.resource_version.clone());
+fn record(state: &State, id: WorkloadId, decision: &'static str) -> DecisionRecord {
     DecisionRecord {
-        workload: workload.to_owned(),
-        resource_version: version.unwrap_or_default(),
-        decision: decision.to_owned(),
+        workload: state.shared_workload_name(id),
+        decision: Cow::Borrowed(decision),
         ..DecisionRecord::default()
     }
 }
 
-fn decision_record(state: &State, workloads: &WorkloadStore, entry: &Entry) -> DecisionRecord {
+fn decision_record(state: &State, entry: &Entry) -> DecisionRecord {
     let (has_flavors, victims) = match &entry.decision {
         Decision::Admit => (true, &[] as &[_]),
         Decision::Preempt(victims) => (true, victims.as_slice()),
@@ -115,12 +119,12 @@ fn decision_record(state: &State, workloads: &WorkloadStore, entry: &Entry) -> D
             .collect(),
     });
     let victims = victims.iter().map(|it| VictimRecord {
-        workload: state.workload_name(it.workload).to_owned(),
-        reason: it.reason.as_str().to_owned(),
+        workload: state.shared_workload_name(it.workload),
+        reason: Cow::Borrowed(it.reason.as_str()),
     });
     DecisionRecord {
         pod_sets: pod_sets.collect(),
         victims: victims.collect(),
-        ..record(state, workloads, entry.workload, entry.decision.as_str())
+        ..record(state, entry.workload, entry.decision.as_str())
     }
 }

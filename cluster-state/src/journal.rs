@@ -17,7 +17,9 @@ use std::sync::Arc;
 /// The record of a cycle that has just run.
 #[must_use]
 pub fn cycle_record(cluster: &ClusterState, cycle: &Cycle) -> CycleRecord {
-    crate::cycle_record::cycle_record(&cluster.state, &cluster.workloads, cycle)
+    let mut record = crate::cycle_record::cycle_record(&cluster.state, cycle);
+    record.set_versions(&cluster.workloads);
+    record
 }
 
 /// Makes the state one of its objects alone, as after a restart, and takes down its events from now on, beginning with those

@@ -1,29 +1,40 @@
 //! Writes events as lines.
 
 use crate::chain::{Chain, with_hash};
-
-use crate::record::{LogHeader, Record, SpecRecord, WorkloadRecord};
+use crate::record::{LogHeader, Record, SpecRecord};
 use crate::reduced::reduced;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use crate::workload_line::WorkloadLine;
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::journal::ClusterEvent;
+use lockkeeper_cluster_state::journal::{ClusterEvent, CycleRecord};
 use lockkeeper_cluster_state::workload_key;
 use lockkeeper_explain::reduce_object;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// The most specs that are remembered to be written once. A tenant may create Workloads without two equal specs.
 const SPECS_MAX: usize = 65_536;
 
 type SpecHash = [u8; 32];
 
-/// The spec of a Workload that is written already.
+/// The specs that are written already.
+#[derive(Debug, Default)]
+struct Specs {
+    next_id: u32,
+    /// By the hash of the spec as it is written.
+    written: HashMap<SpecHash, u32>,
+    /// By the hash of the whole spec, which is faster to get.
+    whole: HashMap<SpecHash, u32>,
+    /// The JSON text of a spec. Kept for its memory.
+    text: Vec<u8>,
+}
+
+/// The last version of a Workload that is written already.
 #[derive(Debug)]
 struct KnownWorkload {
     uid: String,
+    resource_version: String,
     generation: Option<i64>,
     /// Whether its spec has pod sets: the controller keeps none of a finished workload, whose status may be cleared.
     has_pod_sets: bool,
@@ -36,8 +47,7 @@ pub struct Encoder {
     header: LogHeader,
     chain: Chain,
     has_begun: bool,
-    next_spec: u32,
-    specs: HashMap<SpecHash, u32>,
+    specs: Specs,
     /// By `namespace/name`.
     workloads: HashMap<String, KnownWorkload>,
 }
@@ -50,8 +60,7 @@ impl Encoder {
             header,
             chain: Chain::default(),
             has_begun: false,
-            next_spec: 0,
-            specs: HashMap::new(),
+            specs: Specs::default(),
             workloads: HashMap::new(),
         }
     }
@@ -73,9 +82,8 @@ impl Encoder {
         self.chain = Chain::default();
         self.has_begun = true;
         // Everything is defined again: each file can be read alone.
-        self.specs.clear();
+        self.specs = Specs::default();
         self.workloads.clear();
-        self.next_spec = 0;
         let header = Record::Header(Box::new(self.header.clone()));
         self.write(&header, out)
     }
@@ -93,95 +101,92 @@ impl Encoder {
         match event {
             ClusterEvent::Object(change) => self.write(&ClusterEvent::Object(reduced(change)), out),
             ClusterEvent::Workload(it) => {
-                let record = self.workload_record(it, out)?;
-                self.write(&Record::Workload(Box::new(record)), out)
+                let spec = self.known_spec(it, out)?;
+                self.write(&WorkloadLine::new(it, spec), out)
             }
             ClusterEvent::WorkloadRemoved(key) => {
                 self.workloads.remove(key);
                 self.write(event, out)
             }
             ClusterEvent::Cycle(cycle) if !cycle.decisions.is_empty() => {
-                self.write_with_hash(event, out)
+                let cycle = self.with_versions(cycle);
+                self.write_with_hash(&ClusterEvent::Cycle(cycle), out)
             }
             _ => self.write(event, out),
         }
     }
 
-    /// The record of a Workload. Writes its spec first, if it is new.
-    fn workload_record(
+    /// The decisions with the versions of their objects.
+    fn with_versions(&self, cycle: &CycleRecord) -> CycleRecord {
+        let mut cycle = cycle.clone();
+        for decision in &mut cycle.decisions {
+            if let Some(known) = self.workloads.get(&*decision.workload) {
+                decision
+                    .resource_version
+                    .clone_from(&known.resource_version);
+            }
+        }
+        cycle
+    }
+
+    /// The number of the spec of a Workload. Writes the spec first, if it is new.
+    fn known_spec(
         &mut self,
-        workload: &Arc<Workload>,
+        workload: &Workload,
         out: &mut String,
-    ) -> Result<WorkloadRecord, serde_json::Error> {
+    ) -> Result<u32, serde_json::Error> {
         let metadata = &workload.metadata;
         let key = workload_key(workload);
         let uid = metadata.uid.as_deref().unwrap_or_default();
+        let resource_version = metadata.resource_version.as_deref().unwrap_or_default();
         let has_pod_sets = !workload.spec.pod_sets.is_empty();
-        let known = self.workloads.get(&key);
-        let known = known.filter(|it| {
-            it.uid == uid
-                && it.generation == metadata.generation
-                && it.generation.is_some()
-                && it.has_pod_sets == has_pod_sets
-        });
-        let spec = match known.map(|it| it.spec) {
-            Some(spec) => spec,
-            None => self.spec(workload, out)?,
-        };
+        if let Some(known) = self.workloads.get_mut(&key)
+            && known.uid == uid
+            && known.generation == metadata.generation
+            && known.generation.is_some()
+            && known.has_pod_sets == has_pod_sets
+        {
+            resource_version.clone_into(&mut known.resource_version);
+            return Ok(known.spec);
+        }
+        let spec = self.spec(workload, out)?;
         self.workloads.insert(
             key,
             KnownWorkload {
                 uid: uid.to_owned(),
+                resource_version: resource_version.to_owned(),
                 generation: metadata.generation,
                 has_pod_sets,
                 spec,
             },
         );
-        let metadata = ObjectMeta {
-            namespace: metadata.namespace.clone(),
-            name: metadata.name.clone(),
-            uid: metadata.uid.clone(),
-            resource_version: metadata.resource_version.clone(),
-            generation: metadata.generation,
-            creation_timestamp: metadata.creation_timestamp.clone(),
-            deletion_timestamp: metadata.deletion_timestamp.clone(),
-            labels: metadata.labels.clone(),
-            ..ObjectMeta::default()
-        };
-        let mut object = json!({"metadata": metadata, "status": workload.status});
-        reduce_object(&mut object);
-        let mut take = |field: &str| object.get_mut(field).map(Value::take);
-        let metadata = take("metadata").unwrap_or_default();
-        let mut status = take("status").filter(|it| !it.is_null());
-        let conditions = status.as_mut().and_then(|it| it.get_mut("conditions"));
-        let conditions = conditions.and_then(Value::as_array_mut);
-        for condition in conditions.into_iter().flatten() {
-            // No decision reads it, and it may be long.
-            if let Some(message) = condition.get_mut("message") {
-                *message = json!("");
-            }
-        }
-        Ok(WorkloadRecord {
-            metadata,
-            spec,
-            status,
-        })
+        Ok(spec)
     }
 
     fn spec(&mut self, workload: &Workload, out: &mut String) -> Result<u32, serde_json::Error> {
+        let specs = &mut self.specs;
+        specs.text.clear();
+        serde_json::to_writer(&mut specs.text, &workload.spec)?;
+        let whole: SpecHash = Sha256::digest(&specs.text).into();
+        if let Some(id) = specs.whole.get(&whole) {
+            return Ok(*id);
+        }
         let mut object = json!({"spec": workload.spec});
         reduce_object(&mut object);
         let spec = object.get_mut("spec").map(Value::take).unwrap_or_default();
         let hash: SpecHash = Sha256::digest(spec.to_string()).into();
-        if let Some(id) = self.specs.get(&hash) {
-            return Ok(*id);
+        let known = specs.written.get(&hash).copied();
+        let id = known.unwrap_or(specs.next_id);
+        if specs.whole.len() < SPECS_MAX {
+            specs.whole.insert(whole, id);
         }
-        let id = self.next_spec;
-        self.next_spec = id.saturating_add(1);
-        if self.specs.len() < SPECS_MAX {
-            self.specs.insert(hash, id);
+        if known.is_none() {
+            specs.next_id = id.saturating_add(1);
+            if specs.written.len() < SPECS_MAX {
+                specs.written.insert(hash, id);
+            }
+            self.write(&Record::Spec(SpecRecord { id, spec }), out)?;
         }
-        self.write(&Record::Spec(SpecRecord { id, spec }), out)?;
         Ok(id)
     }
 

@@ -197,7 +197,7 @@ fn creation_text(workload: &Workload) -> String {
 /// The flavors of an admission.
 fn admission_text(record: &CycleRecord, workload: &str) -> String {
     let mut decisions = record.decisions.iter();
-    let decision = decisions.find(|it| it.workload == workload);
+    let decision = decisions.find(|it| &*it.workload == workload);
     let pod_sets = decision.into_iter().flat_map(|it| &it.pod_sets);
     let texts: Vec<String> = pod_sets.map(ToString::to_string).collect();
     texts.join("; ")

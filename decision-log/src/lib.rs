@@ -27,6 +27,7 @@ mod reduced;
 mod replay;
 #[cfg(test)]
 mod tests;
+mod workload_line;
 
 pub use encoder::Encoder;
 pub use error::LogError;

@@ -455,7 +455,7 @@ fn admitted(workload: &Workload) -> RunAssignment {
 /// The flavors and numbers of pods of a decision.
 fn decided(record: &CycleRecord, workload: &str) -> RunAssignment {
     let mut decisions = record.decisions.iter();
-    let decision = decisions.find(|it| it.workload == workload);
+    let decision = decisions.find(|it| &*it.workload == workload);
     let pod_sets = decision.map_or(&[][..], |it| &it.pod_sets);
     RunAssignment {
         flavors: pod_sets.iter().map(|it| it.flavors.clone()).collect(),

@@ -20,10 +20,14 @@ pub use target::DecisionLogTarget;
 
 /// The most batches that wait for the thread. Then the log has a gap: it is not allowed to delay decisions, or to use any
 /// amount of memory.
-const BATCHES_MAX: usize = 256;
+const BATCHES_MAX: usize = 1024;
 
 /// How long written lines may stay in memory.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
+
+/// The pause after all waiting batches are written. Each batch that the thread waits for wakes it, which takes the sender longer
+/// than to put the batch into the channel.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How long the end of the process waits for the last lines.
 const END_MAX: Duration = Duration::from_secs(2);
@@ -157,7 +161,7 @@ impl LogWriter {
     fn run(&mut self, batches: &Receiver<Message>) {
         loop {
             let done = match batches.recv_timeout(FLUSH_AFTER) {
-                Ok(message) => self.write(&message),
+                Ok(message) => self.write_waiting(&message, batches),
                 Err(RecvTimeoutError::Timeout) => self.flush(),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
@@ -167,12 +171,23 @@ impl LogWriter {
             let written = &self.shared.written_bytes;
             written.fetch_add(self.file.take_new_bytes(), Ordering::Relaxed);
             self.retry_if_due();
+            thread::sleep(PAUSE);
         }
         if self.is_writing
             && let Err(error) = self.file.finish()
         {
             self.fail(&error);
         }
+    }
+
+    /// Writes a batch, and those that wait behind it.
+    fn write_waiting(&mut self, first: &Message, batches: &Receiver<Message>) -> io::Result<()> {
+        self.write(first)?;
+        // Not more than the channel holds: a sender that never pauses must not keep the thread from its other work.
+        batches
+            .try_iter()
+            .take(BATCHES_MAX)
+            .try_for_each(|it| self.write(&it))
     }
 
     fn write(&mut self, message: &Message) -> io::Result<()> {

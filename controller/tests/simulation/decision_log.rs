@@ -82,7 +82,7 @@ impl DecisionLogCheck {
         };
         let preempting = cycle.decisions.iter().filter(|it| !it.victims.is_empty());
         for decision in preempting {
-            let entry = self.first_victims.entry(decision.workload.clone());
+            let entry = self.first_victims.entry(decision.workload.to_string());
             entry.or_insert(decision.victims.len());
         }
     }

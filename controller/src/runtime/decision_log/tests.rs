@@ -21,8 +21,8 @@ fn target(file: PathBuf) -> DecisionLogTarget {
 
 fn batch(is_start: bool, decisions: usize) -> EventBatch {
     let decision = DecisionRecord {
-        workload: "team/w".to_owned(),
-        decision: "NoFit".to_owned(),
+        workload: "team/w".into(),
+        decision: "NoFit".into(),
         ..DecisionRecord::default()
     };
     let cycle = CycleRecord {

@@ -8,6 +8,7 @@ mod queue_objects;
 mod read_objects;
 pub(crate) mod scheduler_config;
 
+pub(crate) use collected::is_job_kind;
 pub(crate) use queue_objects::QueueObjects;
 pub(crate) use read_objects::ReadObjects;
 
@@ -143,18 +144,18 @@ impl SourceArguments {
         namespace: Option<&str>,
         scheduler: Option<Scheduler>,
     ) -> Result<LoadedWorld, Failure> {
-        self.load_with(namespace, scheduler, |_, _| Ok(()))
+        self.load_with(namespace, scheduler, |_| Ok(()))
     }
 
-    /// Reads the objects and builds the world. `extend` adds others, and gets the namespace of objects without one.
+    /// Reads the objects and builds the world. `extend` adds others.
     pub(crate) fn load_with(
         &self,
         namespace: Option<&str>,
         scheduler: Option<Scheduler>,
-        extend: impl FnOnce(&mut WorldBuilder, Option<&str>) -> Result<(), Error>,
+        extend: impl FnOnce(&mut ReadObjects) -> Result<(), Error>,
     ) -> Result<LoadedWorld, Failure> {
         let mut read = self.read(namespace)?;
-        extend(&mut read.builder, read.namespace.as_deref()).map_err(Failure::Usage)?;
+        extend(&mut read).map_err(Failure::Usage)?;
         let builder = std::mem::take(&mut read.builder);
         Ok(LoadedWorld {
             world: self.build(builder, scheduler, &read)?,

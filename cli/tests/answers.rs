@@ -145,11 +145,14 @@ fn objects_of_one_scheduler_are_chosen() {
 
 #[test]
 fn yaml_has_the_values_of_json() {
+    let folder = TempDir::new().unwrap();
+    let scenario = "{id: one, clusterQueues: [{name: team, resourceGroups: []}], incoming: {name: train, clusterQueue: team}}";
+    let scenario = file(&folder, "scenario.yaml", scenario);
     let commands: [&[&str]; 4] = [
         &["queue", "--dump", DUMP],
         &["top", "--dump", DUMP],
         &["explain", "job/train", "--dump", DUMP],
-        &["explain", "--scenario", "examples/scenario.yaml"],
+        &["explain", "--scenario", scenario.to_str().unwrap()],
     ];
     for command in commands {
         let output = |format: &str| run(&[command, &["--output", format]].concat(), 0);
@@ -158,6 +161,58 @@ fn yaml_has_the_values_of_json() {
         assert_eq!(yaml, json, "{command:?}");
         assert!(yaml.is_array() || yaml.is_object());
     }
+}
+
+const JOB_KIND: &str = "\
+apiVersion: lockkeeper.dev/v1alpha1
+kind: JobKind
+metadata: {name: trainingruns.training.example.com}
+spec:
+  version: v1
+  kind: TrainingRun
+  podSets: [{forEach: spec.roles, template: template, count: item.replicas}]
+";
+
+const TRAINING_RUN: &str = "\
+apiVersion: training.example.com/v1
+kind: TrainingRun
+metadata: {name: run, namespace: research, labels: {lockkeeper.dev/queue-name: batch}}
+spec:
+  roles:
+  - name: workers
+    replicas: 3
+    template: {spec: {containers: [{name: c, resources: {requests: {nvidia.com/gpu: 1}}}]}}
+";
+
+#[test]
+fn a_manifest_of_a_declared_kind_is_explained() {
+    let folder = TempDir::new().unwrap();
+    let example = "examples/explain/training.yaml";
+    let explain = |manifest: &Path, dumps: &[&str], exit_code: i32| {
+        let dumps = dumps.iter().flat_map(|it| ["--dump", it]);
+        let arguments = ["explain", "-f", manifest.to_str().unwrap()].into_iter();
+        run(&arguments.chain(dumps).collect::<Vec<_>>(), exit_code)
+    };
+    // The declaration is in the file, or in the dump.
+    let together = format!("{JOB_KIND}---\n{TRAINING_RUN}");
+    let together = file(&folder, "together.yaml", &together);
+    let alone = file(&folder, "alone.yaml", TRAINING_RUN);
+    let declaration = file(&folder, "jobkind.yaml", JOB_KIND);
+    let declaration = declaration.to_str().unwrap();
+    for answer in [
+        explain(&together, &[example], 0),
+        explain(&alone, &[example, declaration], 0),
+    ] {
+        assert!(answer.contains("TrainingRun/run"), "{answer}");
+        assert!(answer.contains("3 requested, 2 free"), "{answer}");
+    }
+    let unknown = explain(&alone, &[example], 2);
+    assert!(unknown.contains("no JobKind declares it"), "{unknown}");
+    let wrong = together.with_file_name("wrong.yaml");
+    let text = format!("{JOB_KIND}---\n{TRAINING_RUN}");
+    fs::write(&wrong, text.replace("item.replicas", "item.replicas +")).unwrap();
+    let wrong = explain(&wrong, &[example], 2);
+    assert!(wrong.contains("spec.podSets[0].count"), "{wrong}");
 }
 
 #[test]

@@ -191,7 +191,10 @@ impl NameReplacer {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return;
         };
-        self.replace_at(metadata.get_mut("name"), own_prefix(kind));
+        // The name of a JobKind is that of the kind that it declares.
+        if kind != "JobKind" {
+            self.replace_at(metadata.get_mut("name"), own_prefix(kind));
+        }
         self.replace_at(metadata.get_mut("namespace"), "namespace");
         for owner in items(metadata.get_mut("ownerReferences")) {
             self.replace_at(owner.get_mut("name"), "job");

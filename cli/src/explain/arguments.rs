@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "WORKLOAD", add = live_names::workloads(), required_unless_present_any = ["scenario", "filename"])]
     pub(super) subject: Option<String>,
 
-    /// Explain what would happen to the Job, JobSet or Workload of a manifest, if it were submitted now; `-` reads stdin
+    /// Explain what would happen to the job or Workload of a manifest, if it were submitted now; `-` reads stdin
     #[arg(long, short = 'f', value_name = "FILE", conflicts_with_all = ["subject", "scenario"])]
     pub(super) filename: Option<PathBuf>,
 

@@ -3,9 +3,9 @@
 use super::arguments::{Arguments, CompatibilityTarget};
 use super::manifest::read_workload;
 use crate::Failure;
-use crate::world_source::Scheduler;
+use crate::world_source::{ReadObjects, Scheduler};
 use anyhow::{Error, anyhow};
-use lockkeeper_explain::{Selector, World, WorldBuilder, explain, write_answer};
+use lockkeeper_explain::{Selector, World, explain, write_answer};
 
 /// Reads the objects, and returns the answer about a workload as text or JSON.
 pub(super) fn explain_workload(subject: &str, arguments: &Arguments) -> Result<String, Failure> {
@@ -32,9 +32,9 @@ pub(super) fn explain_manifest(arguments: &Arguments) -> Result<String, Failure>
         )));
     };
     let mut key = String::new();
-    let submit = |builder: &mut WorldBuilder, namespace: Option<&str>| {
-        let manifest = read_workload(file, namespace)?;
-        let submitted = builder.submit(manifest);
+    let submit = |read: &mut ReadObjects| {
+        let manifest = read_workload(file, read.namespace.as_deref(), &read.job_kinds)?;
+        let submitted = read.builder.submit(manifest);
         key = submitted.map_err(|error| anyhow!("{}: {error}", file.display()))?;
         Ok(())
     };

@@ -70,6 +70,9 @@ const BUDGET_KIND: QueueKind =
 const POD_KIND: QueueKind = queue_kind("Pod", "pods", true, false);
 const NODE_KIND: QueueKind = queue_kind("Node", "nodes", false, false);
 
+/// The declared kinds of jobs, which only manifests of such kinds need.
+const JOB_KIND: QueueKind = queue_kind("JobKind", "jobkinds", false, false);
+
 /// The versions of the API groups, the newest first.
 const VERSIONS: [(Project, &str); 3] = [
     (Project::Lockkeeper, "lockkeeper.dev/v1alpha1"),
@@ -151,8 +154,12 @@ impl<'a> Lister<'a> {
             }
             is_found = true;
             has_kueue |= project == Project::Kueue;
-            if project == Project::Kueue {
-                self.list(version, &KUEUE_CLASS).await?;
+            match project {
+                Project::Kueue => self.list(version, &KUEUE_CLASS).await?,
+                // Without the right, a manifest of a declared kind is an error, and all other answers are complete.
+                Project::Lockkeeper => {
+                    self.is_listed(version, &JOB_KIND, JOB_KIND.plural).await?;
+                }
             }
             for kind in &QUEUE_KINDS {
                 self.list(version, kind).await?;

@@ -15,6 +15,8 @@ pub(super) struct Collected {
     queue_objects: QueueObjects,
     /// The last configuration of Kueue among the objects.
     kueue_config: Option<Result<SchedulerConfig, Error>>,
+    /// The declared kinds of jobs.
+    job_kinds: Vec<Value>,
 }
 
 impl Collected {
@@ -23,6 +25,10 @@ impl Collected {
         for_each_item(object, &mut |object| {
             if let Some(found) = kueue_configuration(&object) {
                 self.kueue_config = Some(found);
+            }
+            if is_job_kind(&object) {
+                self.job_kinds.push(object);
+                return;
             }
             self.queue_objects.put(&object);
             self.builder.add(object);
@@ -33,6 +39,7 @@ impl Collected {
     pub(super) fn merge(&mut self, other: Self) {
         self.builder.merge(other.builder);
         self.queue_objects.merge(other.queue_objects);
+        self.job_kinds.extend(other.job_kinds);
         self.kueue_config = other.kueue_config.or_else(|| self.kueue_config.take());
     }
 
@@ -48,6 +55,12 @@ impl Collected {
             namespace,
             now_ms,
             kueue_config: self.kueue_config.transpose().map_err(Failure::Usage)?,
+            job_kinds: self.job_kinds,
         })
     }
+}
+
+/// Whether an object declares a kind of jobs.
+pub(crate) fn is_job_kind(object: &Value) -> bool {
+    object["kind"] == "JobKind" && object["apiVersion"] == "lockkeeper.dev/v1alpha1"
 }

@@ -3,6 +3,7 @@
 use super::queue_objects::QueueObjects;
 use super::scheduler_config::SchedulerConfig;
 use lockkeeper_explain::WorldBuilder;
+use serde_json::Value;
 
 /// The objects before they are a world.
 pub(crate) struct ReadObjects {
@@ -15,4 +16,6 @@ pub(crate) struct ReadObjects {
     pub(crate) now_ms: Option<i64>,
     /// The configuration of Kueue, if a dump has it.
     pub(super) kueue_config: Option<SchedulerConfig>,
+    /// The declared kinds of jobs.
+    pub(crate) job_kinds: Vec<Value>,
 }

@@ -8,8 +8,8 @@ use super::{
 use crate::job_adapters;
 use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use lockkeeper_api::Workload;
-use lockkeeper_job_kinds::DeclaredKind;
+use lockkeeper_api::{JobKind, Workload};
+use lockkeeper_job_kinds::{DeclaredKind, describe_errors};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -22,6 +22,9 @@ pub enum DeclareError {
     /// A kind of the same name is declared, of this API version.
     #[error("{0} has a declared kind of the same name; delete one of the JobKinds")]
     NameTaken(String),
+    /// The declaration has mistakes: which.
+    #[error("{0}")]
+    Invalid(String),
 }
 
 /// The kinds of jobs. An index is never given to another kind: one that is not declared any more keeps its last declaration, so
@@ -57,6 +60,16 @@ impl JobKinds {
     pub fn name(&self, index: usize) -> &str {
         let declared = self.declared(index);
         declared.map_or_else(|| job_adapters::kind_name(index), |it| it.kind_name())
+    }
+
+    /// As [`Self::declare`], with an object that is not compiled yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::declare`], and if the object has mistakes.
+    pub fn declare_object(&mut self, declaration: &JobKind) -> Result<usize, DeclareError> {
+        let compiled = DeclaredKind::compile(declaration);
+        self.declare(compiled.map_err(|it| DeclareError::Invalid(describe_errors(&it)))?)
     }
 
     /// Adds a declared kind, or replaces its declaration. Returns its index.

@@ -1,5 +1,6 @@
 //! The workload of an object that is being created.
 
+use crate::job_adapters::JobKinds;
 use crate::job_adapters::KINDS;
 use crate::key::JobKey;
 use crate::reconciler::manifest_of_job;
@@ -58,5 +59,5 @@ fn job_manifest(object: Value, version: &str, kind: &str) -> Option<Value> {
         kind: index,
         name: job.name.clone(),
     };
-    manifest_of_job(&key, &job)
+    manifest_of_job(&JobKinds::default(), &key, &job)
 }

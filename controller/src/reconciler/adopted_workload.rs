@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 /// The manifest of the workload that the controller creates for a job; `None` for an unknown or declared kind, and without a pod
 /// template.
 #[must_use]
-pub fn manifest_of_job(key: &JobKey, job: &JobView) -> Option<Value> {
-    workload_manifest(&JobKinds::default(), key, job, job.template_source.text()?)
+pub fn manifest_of_job(kinds: &JobKinds, key: &JobKey, job: &JobView) -> Option<Value> {
+    workload_manifest(kinds, key, job, job.template_source.text()?)
 }
 
 /// The manifest of the workload of a running job that is adopted into the LocalQueue of its view; `None` for an unknown kind,
 /// and without a pod template.
 #[must_use]
 pub fn adoption_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
-    let mut manifest = manifest_of_job(key, job)?;
+    let mut manifest = manifest_of_job(&JobKinds::default(), key, job)?;
     let metadata = manifest.pointer_mut("/metadata")?.as_object_mut()?;
     metadata.insert(
         "annotations".to_owned(),

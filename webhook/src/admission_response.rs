@@ -1,5 +1,6 @@
 //! The admission response that the API server gets.
 
+use crate::json_text::JsonText;
 use crate::object_identity::ObjectIdentity;
 use crate::rule_hits::RuleHits;
 use crate::status::Status;
@@ -48,9 +49,11 @@ pub(crate) struct AdmissionResponse {
     patch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Encoded apart.
+    #[serde(skip)]
     warnings: Vec<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    /// Encoded apart.
+    #[serde(skip)]
     audit_annotations: BTreeMap<String, String>,
     #[serde(skip)]
     hits: RuleHits,
@@ -215,15 +218,42 @@ impl AdmissionResponse {
             response: self,
         };
         serde_json::to_writer(&mut line, &review)?;
+        // The other fields follow. The line ends in the braces of the response and the review.
+        line.truncate(line.len().saturating_sub(2));
+        self.write_texts(&mut line);
         if let Some(status) = &self.status {
-            // The status is the last field of the response, whose brace and that of the review end the line.
-            line.truncate(line.len().saturating_sub(2));
             line.extend_from_slice(br#","status":"#);
             status.write(&mut line);
-            line.extend_from_slice(b"}}");
         }
+        line.extend_from_slice(b"}}");
         line.push(b'\n');
         Ok(line)
+    }
+}
+
+impl AdmissionResponse {
+    /// Appends the warnings and the annotations, if there are any. [`JsonText`] escapes them faster than `serde_json`.
+    fn write_texts(&self, line: &mut Vec<u8>) {
+        let mut separator: &[u8] = br#","warnings":["#;
+        for warning in &self.warnings {
+            line.extend_from_slice(separator);
+            JsonText::new(warning).append_to(line);
+            separator = b",";
+        }
+        if !self.warnings.is_empty() {
+            line.push(b']');
+        }
+        separator = br#","auditAnnotations":{"#;
+        for (key, text) in &self.audit_annotations {
+            line.extend_from_slice(separator);
+            JsonText::new(key).append_to(line);
+            line.push(b':');
+            JsonText::new(text).append_to(line);
+            separator = b",";
+        }
+        if !self.audit_annotations.is_empty() {
+            line.push(b'}');
+        }
     }
 }
 

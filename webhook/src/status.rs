@@ -3,6 +3,7 @@
 use crate::json_text::JsonText;
 use crate::object_identity::ObjectIdentity;
 use lockkeeper_policies::finding::Finding;
+use std::ops::Range;
 
 /// The reason of a rejection.
 #[derive(Debug)]
@@ -21,11 +22,13 @@ struct Details {
     causes: Vec<Cause>,
 }
 
+/// A cause. Its texts are parts of the message of the status, which are escaped once for both.
 #[derive(Debug)]
 struct Cause {
     reason: &'static str,
-    message: JsonText,
-    field: JsonText,
+    message: Range<usize>,
+    /// `None` without a field.
+    field: Option<Range<usize>>,
 }
 
 /// Bytes for the parts of a status that have no text of their own.
@@ -33,6 +36,9 @@ const STATUS_OVERHEAD_BYTES: usize = 256;
 
 /// Bytes for the keys of a cause.
 const CAUSE_OVERHEAD_BYTES: usize = 72;
+
+/// Capacity for the texts of a cause in the message, in bytes.
+const CAUSE_CAPACITY_BYTES: usize = 256;
 
 /// The path of a cause that has no field, as apimachinery prints it.
 const NO_FIELD: &str = "<nil>";
@@ -53,19 +59,9 @@ impl Status {
     /// The object is rejected: 422. kubectl prints the causes when one file is applied and the message when there are
     /// several, so both contain every finding.
     pub(crate) fn invalid(object: ObjectIdentity<'_>, denials: &[Finding], omitted: usize) -> Self {
-        let mut buffer = String::new();
-        let causes = denials.iter();
-        let causes = causes.map(|finding| Cause::from_finding(finding, &mut buffer));
-        let mut causes: Vec<Cause> = causes.collect();
-        if omitted > 0 {
-            causes.push(Cause {
-                reason: "FieldValueInvalid",
-                message: JsonText::new(&format!("and at least {omitted} more, not shown")),
-                field: JsonText::new(NO_FIELD),
-            });
-        }
+        let (message, causes) = message(object, denials, omitted);
         Self {
-            message: message(object, &causes, denials.len(), omitted),
+            message,
             reason: "Invalid",
             code: "422",
             details: Some(Details {
@@ -100,14 +96,14 @@ impl Status {
         out.extend_from_slice(self.code.as_bytes());
         if let Some(details) = &self.details {
             out.extend_from_slice(br#","details":"#);
-            details.write(out);
+            details.write(&self.message, out);
         }
         out.push(b'}');
     }
 }
 
 impl Details {
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, message: &JsonText, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"name":"#);
         self.name.append_to(out);
         out.extend_from_slice(br#","group":"#);
@@ -119,77 +115,93 @@ impl Details {
             if position > 0 {
                 out.push(b',');
             }
-            cause.write(out);
+            cause.write(message, out);
         }
         out.extend_from_slice(b"]}");
     }
 }
 
 impl Cause {
-    /// The buffer is for the texts before they are escaped: escaping them whole is faster than part by part.
-    fn from_finding(finding: &Finding, buffer: &mut String) -> Self {
-        buffer.clear();
-        // Writing to a string does not fail.
-        let _ = finding.write_message(buffer);
-        let message = JsonText::new(buffer);
-        buffer.clear();
-        finding.field.push_to(buffer);
-        Self {
-            reason: finding.kind.reason(),
-            message,
-            field: JsonText::new(buffer),
-        }
-    }
-
     /// The length of its texts as JSON, in bytes.
     fn text_length(&self) -> usize {
-        self.field.len().saturating_add(self.message.len())
+        let field = self.field.as_ref().map_or(NO_FIELD.len(), Range::len);
+        field.saturating_add(self.message.len())
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    fn write(&self, message: &JsonText, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"reason":""#);
         out.extend_from_slice(self.reason.as_bytes());
-        out.extend_from_slice(br#"","message":"#);
-        self.message.append_to(out);
-        out.extend_from_slice(br#","field":"#);
-        self.field.append_to(out);
-        out.push(b'}');
+        out.extend_from_slice(br#"","message":""#);
+        out.extend_from_slice(message.part(&self.message).as_bytes());
+        out.extend_from_slice(br#"","field":""#);
+        let field = self.field.as_ref().map_or(NO_FIELD, |it| message.part(it));
+        out.extend_from_slice(field.as_bytes());
+        out.extend_from_slice(br#""}"#);
     }
 }
 
-/// The message with all causes.
-fn message(object: ObjectIdentity<'_>, causes: &[Cause], shown: usize, omitted: usize) -> JsonText {
-    let lengths = causes.iter().map(Cause::text_length);
-    let length = lengths.fold(STATUS_OVERHEAD_BYTES, usize::saturating_add);
-    let mut out = JsonText::with_capacity(length);
+/// The message with all causes, and the causes.
+fn message(
+    object: ObjectIdentity<'_>,
+    denials: &[Finding],
+    omitted: usize,
+) -> (JsonText, Vec<Cause>) {
+    let count = denials.len().saturating_add(usize::from(omitted > 0));
+    let capacity = count.saturating_mul(CAUSE_CAPACITY_BYTES);
+    let mut out = CauseList {
+        message: JsonText::with_capacity(STATUS_OVERHEAD_BYTES.saturating_add(capacity)),
+        causes: Vec::with_capacity(count),
+        is_single: count == 1,
+    };
     let kind = match object.group {
         "" => object.kind.to_owned(),
         group => format!("{}.{group}", object.kind),
     };
-    out.push(&format!("{kind} {:?} is invalid: ", object.name));
-    match causes {
-        [only] => {
-            out.push_json(&only.field);
-            out.push(": ");
-            out.push_json(&only.message);
-        }
-        several => push_causes(&mut out, several, shown, omitted),
+    let start = format!("{kind} {:?} is invalid: ", object.name);
+    out.message.push(&start);
+    if !out.is_single {
+        let problems = denials.len().saturating_add(omitted);
+        let bound = if omitted > 0 { "at least " } else { "" };
+        out.message.push(&format!("{bound}{problems} problems:"));
     }
-    out
+    let (mut field, mut text) = (String::new(), String::new());
+    for finding in denials {
+        field.clear();
+        finding.field.push_to(&mut field);
+        text.clear();
+        // Writing to a string does not fail.
+        let _ = finding.write_message(&mut text);
+        out.push(finding.kind.reason(), &field, &text);
+    }
+    if omitted > 0 {
+        let text = format!("and at least {omitted} more, not shown");
+        out.push("FieldValueInvalid", NO_FIELD, &text);
+    }
+    (out.message, out.causes)
 }
 
-/// Appends all causes, one per line, as kubectl prints them.
-fn push_causes(out: &mut JsonText, causes: &[Cause], shown: usize, omitted: usize) {
-    let count = shown.saturating_add(omitted);
-    let bound = if omitted > 0 { "at least " } else { "" };
-    out.push(&format!("{bound}{count} problems:"));
-    let no_field = JsonText::new(NO_FIELD);
-    for cause in causes {
-        out.push("\n* ");
-        if cause.field != no_field {
-            out.push_json(&cause.field);
-            out.push(": ");
+/// Causes and the message with them: one cause, or several with one per line, as kubectl prints them.
+struct CauseList {
+    message: JsonText,
+    causes: Vec<Cause>,
+    is_single: bool,
+}
+
+impl CauseList {
+    fn push(&mut self, reason: &'static str, field: &str, text: &str) {
+        if !self.is_single {
+            self.message.push("\n* ");
         }
-        out.push_json(&cause.message);
+        let has_field = self.is_single || field != NO_FIELD;
+        let field = has_field.then(|| {
+            let field = self.message.push_part(field);
+            self.message.push(": ");
+            field
+        });
+        self.causes.push(Cause {
+            reason,
+            message: self.message.push_part(text),
+            field,
+        });
     }
 }

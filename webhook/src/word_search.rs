@@ -42,6 +42,23 @@ impl Matches {
     }
 }
 
+/// The position of the first byte that JSON escapes: a quote, a backslash or a control character.
+#[inline]
+pub(crate) fn first_escaped(text: &[u8]) -> Option<usize> {
+    let (words, rest) = text.as_chunks();
+    for (index, word) in words.iter().enumerate() {
+        let controls = Matches::below(*word, b' ');
+        let others = Matches::equal(*word, b'"').or(Matches::equal(*word, b'\\'));
+        if let Some(at) = controls.or(others).first() {
+            return Some(index.wrapping_mul(WORD_BYTES).wrapping_add(at));
+        }
+    }
+    let at = rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))?;
+    Some(text.len().wrapping_sub(rest.len()).wrapping_add(at))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

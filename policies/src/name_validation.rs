@@ -4,6 +4,7 @@
 use crate::finding::Findings;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::field_path::FieldPath;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The errors in a value; each becomes one finding.
@@ -40,7 +41,7 @@ pub(crate) fn dns_subdomain(value: &str) -> NameErrors {
         faults.push("must be no more than 253 characters");
     }
     // As in apimachinery, only the whole name has a length limit, not each label.
-    if !value.split('.').all(is_dns_label) {
+    if !is_dns_subdomain(value) {
         faults.push(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
              '-' or '.', and must start and end with an alphanumeric character",
@@ -133,37 +134,45 @@ pub(crate) fn is_condition_reason(value: &str) -> bool {
 }
 
 /// Reports invalid keys and values of labels, all at the path of the map, as Kubernetes does.
-pub(crate) fn labels(map: &BTreeMap<String, String>, field: &FieldPath, out: &mut Findings) {
+pub(crate) fn labels(
+    map: &BTreeMap<String, String>,
+    field: impl Fn() -> FieldPath,
+    out: &mut Findings,
+) {
     for (key, value) in map {
         for fault in label_key(key) {
-            out.invalid(field.clone(), key, fault);
+            out.invalid(field(), key, fault);
         }
         for fault in label_value(value) {
-            out.invalid(field.clone(), value, fault);
+            out.invalid(field(), value, fault);
         }
     }
 }
 
 /// Reports invalid keys of annotations, and annotations that are too large together.
-pub(crate) fn annotations(map: &BTreeMap<String, String>, field: &FieldPath, out: &mut Findings) {
+pub(crate) fn annotations(
+    map: &BTreeMap<String, String>,
+    field: impl Fn() -> FieldPath,
+    out: &mut Findings,
+) {
     for key in map.keys() {
         // As in apimachinery (`ValidateAnnotations`), the case of an annotation key is ignored.
-        for fault in label_key(&key.to_lowercase()) {
-            out.invalid(field.clone(), key, fault);
+        for fault in label_key(&lower_case(key)) {
+            out.invalid(field(), key, fault);
         }
     }
     let lengths = map
         .iter()
         .map(|(key, value)| key.len().saturating_add(value.len()));
     if lengths.fold(0, usize::saturating_add) > ANNOTATIONS_MAX {
-        out.too_long(field.clone(), "may not be more than 262144 bytes");
+        out.too_long(field(), "may not be more than 262144 bytes");
     }
 }
 
 /// Reports the errors in a label selector.
 pub(crate) fn selector(selector: &LabelSelector, field: &FieldPath, out: &mut Findings) {
     if let Some(map) = &selector.match_labels {
-        labels(map, &field.clone().field("matchLabels"), out);
+        labels(map, || field.clone().field("matchLabels"), out);
     }
     let requirements = selector.match_expressions.iter().flatten();
     for (at, requirement) in requirements.enumerate() {
@@ -196,6 +205,35 @@ pub(crate) fn selector(selector: &LabelSelector, field: &FieldPath, out: &mut Fi
     }
 }
 
+/// A text in lower case; a copy only if it is not.
+fn lower_case(text: &str) -> Cow<'_, str> {
+    let is_lower = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+    if text.bytes().all(is_lower) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.to_lowercase())
+    }
+}
+
+/// Whether a text has DNS labels between its dots.
+fn is_dns_subdomain(value: &str) -> bool {
+    // One pass over the bytes, as most keys of labels have a domain.
+    let mut before = b'.';
+    for byte in value.bytes() {
+        let fits = match byte {
+            b'a'..=b'z' | b'0'..=b'9' => true,
+            b'-' => before != b'.',
+            b'.' => !matches!(before, b'.' | b'-'),
+            _ => false,
+        };
+        if !fits {
+            return false;
+        }
+        before = byte;
+    }
+    !matches!(before, b'.' | b'-')
+}
+
 fn is_dns_label(value: &str) -> bool {
     let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
     value.bytes().all(is_inner) && !value.is_empty() && is_enclosed(value, b"-")
@@ -214,7 +252,18 @@ fn is_enclosed(value: &str, inner: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{dns_label, dns_subdomain, domain_prefixed_path, label_key, label_value};
+    use super::{
+        dns_label, dns_subdomain, domain_prefixed_path, is_dns_label, is_dns_subdomain, label_key,
+        label_value,
+    };
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn dns_subdomain_has_dns_labels_between_dots(value in "[a1A.-]{0,8}") {
+            prop_assert_eq!(is_dns_subdomain(&value), value.split('.').all(is_dns_label));
+        }
+    }
 
     #[test]
     fn names_are_accepted_or_report_errors() {

@@ -22,24 +22,30 @@ pub(crate) fn pod_request(pod: &Pod, resource: &str) -> Quantity {
     spec.map_or(Quantity::ZERO, |spec| total_request(spec, resource))
 }
 
-/// The resources that a pod requests, each once, sorted.
-pub(crate) fn requested_resources(spec: &PodSpec) -> Vec<&str> {
+/// The resources that a pod requests and `is_wanted` returns true for, each once, sorted.
+pub(crate) fn requested_resources(spec: &PodSpec, is_wanted: impl Fn(&str) -> bool) -> Vec<&str> {
     let containers = spec.init_containers.iter().flatten();
     let containers = containers.chain(&spec.containers);
     let lists = containers.map(|it| it.resources.as_ref());
     let lists = lists.chain([spec.resources.as_ref()]).flatten();
     let amounts = lists.flat_map(|it| [&it.requests, &it.limits]);
-    let mut names = Vec::with_capacity(USUAL_NAMES);
+    let mut names: Vec<&str> = Vec::new();
     for amounts in amounts.chain([&spec.overhead]).flatten() {
-        names.extend(amounts.keys().map(String::as_str));
+        for name in amounts.keys() {
+            // Most containers request the same resources. Names that are left twice are removed below.
+            let mut known = names.iter().take(COMPARED_NAMES_MAX);
+            if is_wanted(name) && !known.any(|it| it == name) {
+                names.push(name);
+            }
+        }
     }
     names.sort_unstable();
     names.dedup();
     names
 }
 
-/// The initial capacity for names of resources, enough for most pods.
-const USUAL_NAMES: usize = 16;
+/// The most names that each name is compared with before it is added.
+const COMPARED_NAMES_MAX: usize = 8;
 
 fn containers_request(spec: &PodSpec, resource: &str) -> Quantity {
     let mut sidecars = Quantity::ZERO;

@@ -102,8 +102,12 @@ impl<T, N: AsRef<str>> ByFlavor<T, N> {
 
     /// The value of a flavor and resource. Costs O(log n).
     pub(super) fn get_hashed(&self, key: HashedKey<'_>) -> Option<&T> {
-        let at = self.0.binary_search_by(|it| it.key().cmp(&key));
-        self.0.get(at.ok()?).map(|it| &it.value)
+        // Names are compared for entries with the hash only: usually one.
+        let start = self.0.partition_point(|it| it.hash < key.hash);
+        let same_hash = self.0.get(start..)?.iter();
+        let mut same_hash = same_hash.take_while(|it| it.hash == key.hash);
+        let found = same_hash.find(|it| it.flavor_resource() == key.of)?;
+        Some(&found.value)
     }
 
     /// The number of values.

@@ -27,7 +27,7 @@ pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
 fn check<T: FlavorFields>(object: &T, out: &mut Findings) {
     name_validation::labels(
         object.node_labels(),
-        &FieldPath::new("spec.nodeLabels"),
+        || FieldPath::new("spec.nodeLabels"),
         out,
     );
 }

@@ -8,6 +8,7 @@ use crate::pod_requests::{requested_resources, total_request};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::quantity::Quantity;
+use std::collections::BTreeMap;
 
 /// The rule for a kind.
 pub(crate) const fn rule<T: Submission>() -> Rule<T> {
@@ -38,23 +39,28 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
     else {
         return;
     };
-    for pods in pods {
-        for resource in requested_resources(pods.spec) {
-            check_resource(&queues, &view, &pods, resource, out);
+    // Most pod sets request the same resources.
+    let mut largest: BTreeMap<&str, Option<Quantity>> = BTreeMap::new();
+    for pods in &pods {
+        for resource in requested_resources(pods.spec, |_| true) {
+            let most = largest
+                .entry(resource)
+                .or_insert_with(|| largest_flavor(&queues, &view, resource));
+            if let Some(most) = *most {
+                check_resource(&queues, most, pods, resource, out);
+            }
         }
     }
 }
 
+/// Reports a request for more of a resource than any flavor can provide.
 fn check_resource(
     queues: &Queues<'_>,
-    view: &QueueView<'_>,
+    most: Quantity,
     pods: &Pods<'_>,
     resource: &str,
     out: &mut Findings,
 ) {
-    let Some(most) = largest_flavor(queues, view, resource) else {
-        return;
-    };
     let of_pod = total_request(pods.spec, resource);
     let total = of_pod.nano().checked_mul(i128::from(pods.count));
     if total.is_none_or(|total| total > most.nano()) {

@@ -36,8 +36,8 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     for pods in pods {
-        for resource in requested_resources(pods.spec) {
-            if covered.contains(resource) || total_request(pods.spec, resource).is_zero() {
+        for resource in requested_resources(pods.spec, |it| !covered.contains(it)) {
+            if total_request(pods.spec, resource).is_zero() {
                 continue;
             }
             let queue = quoted(queues.cluster_queue());

@@ -29,12 +29,12 @@ fn check<T: PodSets>(workload: &T, context: &Context<'_>, out: &mut Findings) {
         let Some(metadata) = &pod_set.template.metadata else {
             continue;
         };
-        let field = pod_set.path().field("template.metadata");
+        let field = |name| pod_set.path().field("template.metadata").field(name);
         if let Some(map) = &metadata.labels {
-            name_validation::labels(map, &field.clone().field("labels"), out);
+            name_validation::labels(map, || field("labels"), out);
         }
         if let Some(map) = &metadata.annotations {
-            name_validation::annotations(map, &field.field("annotations"), out);
+            name_validation::annotations(map, || field("annotations"), out);
         }
     }
 }

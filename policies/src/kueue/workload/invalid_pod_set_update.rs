@@ -29,8 +29,8 @@ fn check(workload: &Workload, out: &mut Findings) {
                 out.invalid(field, key.unwrap_or_default(), fault);
             }
         }
-        name_validation::annotations(&update.annotations, &place().field("annotations"), out);
-        name_validation::labels(&update.node_selector, &place().field("nodeSelector"), out);
-        name_validation::labels(&update.labels, &place().field("labels"), out);
+        name_validation::annotations(&update.annotations, || place().field("annotations"), out);
+        name_validation::labels(&update.node_selector, || place().field("nodeSelector"), out);
+        name_validation::labels(&update.labels, || place().field("labels"), out);
     });
 }

@@ -352,11 +352,16 @@ impl ClusterView for Index {
     }
 
     fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
-        let key = ObjectName {
-            namespace: String::new(),
-            name: name.to_owned(),
+        let is_known = if let IndexedKind::ResourceFlavor(project) = kind {
+            // Each flavor of a queue is looked up; the tree needs no copy of the name.
+            self.tree(project).has_flavor(name)
+        } else {
+            let namespace = String::new();
+            let name = name.to_owned();
+            let key = ObjectName { namespace, name };
+            self.objects.contains_key(&(kind, key))
         };
-        if self.objects.contains_key(&(kind, key)) {
+        if is_known {
             Lookup::Found(())
         } else {
             self.absent_or_unknown(kind)

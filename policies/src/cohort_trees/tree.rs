@@ -88,6 +88,12 @@ impl Tree {
         users.filter_map(|node| Some((node, &**self.nodes.get(node)?)))
     }
 
+    /// Whether a flavor of this name exists.
+    #[must_use]
+    pub fn has_flavor(&self, name: &str) -> bool {
+        self.flavors.contains_key(name)
+    }
+
     /// The other flavors with the same nodes.
     pub fn same_node_flavors(&self, flavor: &str) -> impl Iterator<Item = &str> {
         let facts = self.flavors.get(flavor);

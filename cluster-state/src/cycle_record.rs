@@ -94,7 +94,7 @@ impl CycleRecord {
 /// A decision without flavors and victims.
 fn record(state: &State, id: WorkloadId, decision: &'static str) -> DecisionRecord {
     DecisionRecord {
-        workload: state.shared_workload_name(id),
+        workload: state.workload_view(id).shared_name(),
         decision: Cow::Borrowed(decision),
         ..DecisionRecord::default()
     }
@@ -119,7 +119,7 @@ fn decision_record(state: &State, entry: &Entry) -> DecisionRecord {
             .collect(),
     });
     let victims = victims.iter().map(|it| VictimRecord {
-        workload: state.shared_workload_name(it.workload),
+        workload: state.workload_view(it.workload).shared_name(),
         reason: Cow::Borrowed(it.reason.as_str()),
     });
     DecisionRecord {

@@ -37,10 +37,14 @@ impl Chain {
     }
 }
 
-/// Adds a hash to a line, which is a JSON object with at least one field.
-pub(crate) fn with_hash(line: &str, hash: &str) -> String {
-    let open = line.strip_suffix('}').unwrap_or(line);
-    format!("{open}{PREFIX}{hash}{SUFFIX}")
+/// Adds a hash to a line at the end of a text. The line is a JSON object with at least one field.
+pub(crate) fn push_hash(text: &mut String, hash: &str) {
+    if text.ends_with('}') {
+        text.pop();
+    }
+    for part in [PREFIX, hash, SUFFIX] {
+        text.push_str(part);
+    }
 }
 
 /// Splits a line into the line without its hash, and the hash.
@@ -83,7 +87,8 @@ mod tests {
     #[test]
     fn a_hash_is_split_off_as_it_was_added() {
         for line in [r#"{"cycle":{}}"#, r#"{"cycle":{"a":",\"hash\":\""}}"#] {
-            let hashed = with_hash(line, "00ff");
+            let mut hashed = line.to_owned();
+            push_hash(&mut hashed, "00ff");
             assert_eq!(split_hash(&hashed), Some((line.to_owned(), "00ff")));
         }
         assert_eq!(split_hash("{}"), None);

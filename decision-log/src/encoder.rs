@@ -1,6 +1,6 @@
 //! Writes events as lines.
 
-use crate::chain::{Chain, with_hash};
+use crate::chain::{Chain, push_hash};
 use crate::record::{LogHeader, Record, SpecRecord};
 use crate::reduced::reduced;
 use crate::workload_line::WorkloadLine;
@@ -9,6 +9,7 @@ use lockkeeper_cluster_state::journal::{ClusterEvent, CycleRecord};
 use lockkeeper_cluster_state::workload_key;
 use lockkeeper_explain::reduce_object;
 use serde::Serialize;
+use serde::ser::Error as _;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -48,6 +49,8 @@ pub struct Encoder {
     chain: Chain,
     has_begun: bool,
     specs: Specs,
+    /// The line that is written. Kept for its memory.
+    line: Vec<u8>,
     /// By `namespace/name`.
     workloads: HashMap<String, KnownWorkload>,
 }
@@ -61,6 +64,7 @@ impl Encoder {
             chain: Chain::default(),
             has_begun: false,
             specs: Specs::default(),
+            line: Vec::new(),
             workloads: HashMap::new(),
         }
     }
@@ -195,9 +199,7 @@ impl Encoder {
         record: &impl Serialize,
         out: &mut String,
     ) -> Result<(), serde_json::Error> {
-        let line = serde_json::to_string(record)?;
-        self.chain.add(&line);
-        out.push_str(&line);
+        self.push_line(record, out)?;
         out.push('\n');
         Ok(())
     }
@@ -207,11 +209,23 @@ impl Encoder {
         record: &impl Serialize,
         out: &mut String,
     ) -> Result<(), serde_json::Error> {
-        let line = serde_json::to_string(record)?;
-        self.chain.add(&line);
-        let hash = self.chain.seal();
-        out.push_str(&with_hash(&line, &hash));
+        self.push_line(record, out)?;
+        push_hash(out, &self.chain.seal());
         out.push('\n');
+        Ok(())
+    }
+
+    /// Appends a line without its end, and adds it to the chain.
+    fn push_line(
+        &mut self,
+        record: &impl Serialize,
+        out: &mut String,
+    ) -> Result<(), serde_json::Error> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, record)?;
+        let line = str::from_utf8(&self.line).map_err(serde_json::Error::custom)?;
+        self.chain.add(line);
+        out.push_str(line);
         Ok(())
     }
 }

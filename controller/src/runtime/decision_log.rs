@@ -29,6 +29,9 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// than to put the batch into the channel.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The memory for lines that is kept between batches.
+const LINES_KEPT_BYTES: usize = 1 << 20;
+
 /// How long the end of the process waits for the last lines.
 const END_MAX: Duration = Duration::from_secs(2);
 
@@ -76,6 +79,7 @@ impl DecisionLog {
             shared: Arc::clone(&shared),
             failed_at: None,
             is_writing: false,
+            lines: String::new(),
         };
         let (running, ended) = channel();
         thread::Builder::new()
@@ -155,6 +159,8 @@ struct LogWriter {
     failed_at: Option<Instant>,
     /// Whether batches are written; not before the first start, and not after an error.
     is_writing: bool,
+    /// The lines of a batch. Kept for its memory.
+    lines: String,
 }
 
 impl LogWriter {
@@ -192,26 +198,29 @@ impl LogWriter {
 
     fn write(&mut self, message: &Message) -> io::Result<()> {
         let batch = &message.batch;
-        let mut lines = String::new();
+        let lines = &mut self.lines;
+        lines.clear();
         if batch.is_start {
             if self.is_writing {
                 self.file.finish()?;
             }
             self.file.begin()?;
             let continues = self.is_writing && !message.is_after_gap;
-            self.encoder.begin_file(continues, &mut lines)?;
+            self.encoder.begin_file(continues, lines)?;
             self.is_writing = true;
         }
         if !self.is_writing {
             return Ok(());
         }
         for event in &batch.events {
-            self.encoder.encode(event, &mut lines)?;
+            self.encoder.encode(event, lines)?;
         }
-        self.file.write(&lines)?;
+        self.file.write(lines)?;
         if self.file.is_flush_due(FLUSH_AFTER) {
             self.file.flush()?;
         }
+        // A start has the lines of all objects.
+        lines.shrink_to(LINES_KEPT_BYTES);
         if batch.is_start {
             self.file.mark_start();
         } else if self.file.is_full() && !self.file.has_asked() {

@@ -272,13 +272,6 @@ impl State {
         self.workloads.get(id).map_or("", |row| &row.name)
     }
 
-    /// Returns the name of a workload, which the state shares; empty if it was removed.
-    #[must_use]
-    pub fn shared_workload_name(&self, id: WorkloadId) -> Arc<str> {
-        let name = self.workloads.get(id).map(|row| Arc::clone(&row.name));
-        name.unwrap_or_default()
-    }
-
     /// Looks up a workload by name.
     #[must_use]
     pub fn workload(&self, name: &str) -> Option<WorkloadId> {

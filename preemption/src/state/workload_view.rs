@@ -6,6 +6,7 @@ use crate::amount::Amount;
 use crate::assignment::PodSet;
 use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::spec::Reservation;
+use std::sync::Arc;
 
 /// One workload, read-only. An unknown id reads as a workload without queue, pod sets and quota.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,13 @@ impl<'a> WorkloadView<'a> {
     #[must_use]
     pub fn queue(self) -> Option<NodeId> {
         self.state.workloads.get(self.id).map(|row| row.queue)
+    }
+
+    /// Returns its name, which the state shares; empty if it is unknown.
+    #[must_use]
+    pub fn shared_name(self) -> Arc<str> {
+        let row = self.state.workloads.get(self.id);
+        row.map(|row| Arc::clone(&row.name)).unwrap_or_default()
     }
 
     /// Returns its uid; empty if it is unknown.

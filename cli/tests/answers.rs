@@ -146,7 +146,7 @@ fn objects_of_one_scheduler_are_chosen() {
 #[test]
 fn yaml_has_the_values_of_json() {
     let folder = TempDir::new().unwrap();
-    let scenario = "{id: one, clusterQueues: [{name: team, resourceGroups: []}], incoming: {name: train, clusterQueue: team}}";
+    let scenario = "{id: one, clusterQueues: [{name: team, resourceGroups: []}], incoming: {name: train, clusterQueue: team, podSets: []}}";
     let scenario = file(&folder, "scenario.yaml", scenario);
     let commands: [&[&str]; 4] = [
         &["queue", "--dump", DUMP],

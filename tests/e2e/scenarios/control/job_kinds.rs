@@ -5,6 +5,7 @@ mod mismatch;
 mod policies;
 mod shipped;
 mod training_run;
+mod undeclared;
 
 use self::fields::fields_have_effects;
 use self::mismatch::definition_mismatch_is_reported;
@@ -13,6 +14,7 @@ use self::shipped::{Shipped, shipped};
 use self::training_run::{
     apply, conditions, declaration, definition, install, remove, run, spot_queue, wait_for_start,
 };
+use self::undeclared::undeclared_kinds_queue;
 use super::fixture::ControllerFixture;
 use super::{Trial, render};
 use crate::fixture::{DEFAULTS, Fixture};
@@ -21,7 +23,7 @@ use crate::wait;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-pub const TRIALS: [Trial; 7] = [
+pub const TRIALS: [Trial; 8] = [
     (
         "a declared job is queued, preempted and resumed",
         life_of_a_declared_job,
@@ -36,6 +38,10 @@ pub const TRIALS: [Trial; 7] = [
         fields_have_effects,
     ),
     ("the shipped declarations", shipped_declarations),
+    (
+        "kinds without a declaration queue by what they create",
+        undeclared_kinds_queue,
+    ),
     (
         "a declaration is compared with its definition",
         definition_mismatch_is_reported,

@@ -16,6 +16,10 @@ const VARIABLE: &str = "KUBECONFIG";
 /// The kubeconfig in the home directory, as of kubectl.
 const IN_HOME: &str = ".kube/config";
 
+/// What to do without a kubeconfig.
+pub(crate) const MISSING: &str =
+    "no kubeconfig: set --kubeconfig or KUBECONFIG, or create ~/.kube/config";
+
 /// A client and the address of its API server.
 pub(crate) struct Connection {
     pub(crate) client: Client,
@@ -98,15 +102,18 @@ struct LoadedConfig {
     plugins: String,
 }
 
+/// Whether there is no kubeconfig at all.
+pub(crate) fn is_missing(path: Option<&Path>) -> bool {
+    path.is_none() && default_files().is_empty()
+}
+
 async fn load(path: Option<&Path>, context: Option<&str>) -> Result<LoadedConfig, Error> {
     let files = match path {
         Some(path) => vec![path.to_owned()],
         None => default_files(),
     };
     let Some(first) = files.first() else {
-        return Err(anyhow!(
-            "no kubeconfig: set --kubeconfig or {VARIABLE}, or create ~/{IN_HOME}"
-        ));
+        return Err(anyhow!("{MISSING}"));
     };
     let explain = |error| match error {
         KubeconfigError::LoadContext(name) if context.is_some() => anyhow!(

@@ -13,7 +13,7 @@ pub(crate) use queue_objects::QueueObjects;
 pub(crate) use read_objects::ReadObjects;
 
 use crate::Failure;
-use crate::kubeconfig::{Connection, connect_as};
+use crate::kubeconfig::{Connection, MISSING, connect_as, is_missing};
 use crate::live_names;
 use crate::manifest_text::read_documents;
 use anyhow::{Context, Error, anyhow};
@@ -171,6 +171,10 @@ impl SourceArguments {
                 collect_path(path, &mut collected).map_err(Failure::Usage)?;
             }
             return collected.into_read_objects(namespace.map(str::to_owned), None);
+        }
+        if is_missing(self.cluster.kubeconfig.as_deref()) {
+            let error = anyhow!("{MISSING}; or set --dump to read the objects from files");
+            return Err(Failure::Usage(error));
         }
         let mut add = |object: Value| collected.add(object);
         let listed = self.cluster.list(namespace, &mut add)?;

@@ -344,6 +344,14 @@ fn cluster_errors_name_address_and_cause() {
         error.contains("no kubeconfig: set --kubeconfig or KUBECONFIG"),
         "{error}"
     );
+    for words in [&["explain", "job/train"][..], &["queue"], &["top"]] {
+        let (code, _, error) = run(path, words);
+        assert_eq!(code, 2, "{error}");
+        assert!(
+            error.contains("or set --dump to read the objects"),
+            "{error}"
+        );
+    }
     for words in [
         &["controller", "--kubeconfig", "missing"][..],
         &["serve", "--kubeconfig", "missing"],

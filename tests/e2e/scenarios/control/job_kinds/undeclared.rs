@@ -7,6 +7,7 @@ use super::super::render;
 use super::definitions;
 use super::training_run::apply;
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::lockkeeper::Protocol;
 use crate::objects::merge;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -86,6 +87,8 @@ pub(super) fn undeclared_kinds_queue(stage: &mut Fixture) {
         );
         return;
     };
+    stage.register_server(Protocol::Http1, DEFAULTS);
+    stage.cluster_mut().install_jobset();
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.classes();

@@ -1,9 +1,9 @@
 //! End-to-end tests: a real API server, the real binary, and kubectl as the user's client.
 //!
-//! `cargo test -p lockkeeper --test e2e` runs all trials; arguments after `--` select trials by name. As many trials
-//! run in parallel as there are cores, at most four; `--test-threads` changes that. Each thread has its own control
-//! plane, which starts with the first trial that needs it and stops at the end of the run. Snapshots use insta:
-//! `INSTA_UPDATE=always` accepts the current output.
+//! `cargo test -p lockkeeper --test e2e` runs all trials; arguments after `--` select trials by name. One trial more than
+//! there are cores runs at a time, at most four, since many wait most of the time; `--test-threads` changes that. Each
+//! thread has its own control plane, which starts with the first trial that needs it and stops at the end of the run.
+//! Snapshots use insta: `INSTA_UPDATE=always` accepts the current output.
 //!
 //! Environment: `LOCKKEEPER_MINICLUSTER` is the path of a built control plane. `KUBEBUILDER_ASSETS` is a folder with
 //! `etcd`, `kube-apiserver` and `kubectl`, and, for trials that run pods, `kube-controller-manager`,
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     arguments
         .test_threads
-        .get_or_insert(threads.min(CONTROL_PLANES_MAX));
+        .get_or_insert(threads.saturating_add(1).min(CONTROL_PLANES_MAX));
 
     let fixtures = Arc::new(FixturePool::default());
     let durations = Arc::new(Durations::default());

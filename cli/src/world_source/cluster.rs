@@ -88,7 +88,7 @@ pub(super) async fn list(
     consume: &mut dyn FnMut(Value),
 ) -> Result<Vec<Note>, ListError> {
     let mut lister = Lister::new(client, namespace, consume);
-    lister.lists_nodes = true;
+    lister.is_for_answers = true;
     if lister.list_all(&OTHER_KINDS).await? {
         return Ok(lister.notes);
     }
@@ -99,8 +99,8 @@ pub(super) async fn list(
     })
 }
 
-/// Consumes all objects of kinds, and those that decisions depend on, if the cluster has their kinds. Nodes, pods and budgets
-/// are listed only if they are among the kinds. Returns what is missing.
+/// Consumes all objects of kinds, and those that decisions depend on, if the cluster has their kinds. JobKinds, nodes, pods and
+/// budgets are listed only if they are among the kinds. Returns what is missing.
 pub(crate) async fn list_with(
     client: &Client,
     namespace: &str,
@@ -121,8 +121,8 @@ struct Lister<'a> {
     namespace: &'a str,
     consume: &'a mut dyn FnMut(Value),
     notes: Vec<Note>,
-    /// Whether nodes are listed if a ClusterQueue places workloads on them.
-    lists_nodes: bool,
+    /// Whether JobKinds are listed, and nodes if a ClusterQueue places workloads on them.
+    is_for_answers: bool,
     /// Whether a ClusterQueue places workloads on nodes.
     places_on_nodes: bool,
 }
@@ -134,7 +134,7 @@ impl<'a> Lister<'a> {
             namespace,
             consume,
             notes: Vec::new(),
-            lists_nodes: false,
+            is_for_answers: false,
             places_on_nodes: false,
         }
     }
@@ -156,19 +156,25 @@ impl<'a> Lister<'a> {
             has_kueue |= project == Project::Kueue;
             match project {
                 Project::Kueue => self.list(version, &KUEUE_CLASS).await?,
-                // Without the right, a manifest of a declared kind is an error, and all other answers are complete.
-                Project::Lockkeeper => {
-                    self.is_listed(version, &JOB_KIND, JOB_KIND.plural).await?;
-                }
+                Project::Lockkeeper => self.list_job_kinds(version).await?,
             }
             for kind in &QUEUE_KINDS {
                 self.list(version, kind).await?;
-                if kind.kind == "ClusterQueue" && self.lists_nodes && self.places_on_nodes {
+                if kind.kind == "ClusterQueue" && self.is_for_answers && self.places_on_nodes {
                     self.list_nodes().await?;
                 }
             }
         }
         Ok(is_found)
+    }
+
+    /// Lists JobKinds. Without the right, a manifest of a declared kind is an error, and all other answers are complete.
+    async fn list_job_kinds(&mut self, version: &str) -> Result<(), ListError> {
+        let plural = JOB_KIND.plural;
+        if self.is_for_answers && is_served(self.client, version, plural).await? {
+            self.is_listed(version, &JOB_KIND, plural).await?;
+        }
+        Ok(())
     }
 
     /// Lists nodes with their pods and disruption budgets. Without the pods, nodes would seem to be free, so that they are not

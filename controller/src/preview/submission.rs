@@ -1,7 +1,6 @@
 //! The workload of an object that is being created.
 
-use crate::job_adapters::JobKinds;
-use crate::job_adapters::KINDS;
+use crate::job_adapters::{JobKinds, KINDS};
 use crate::key::JobKey;
 use crate::reconciler::manifest_of_job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};

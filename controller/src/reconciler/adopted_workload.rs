@@ -12,7 +12,7 @@ use lockkeeper_api::{Workload, labels};
 use lockkeeper_cluster_state::{ClusterState, effective_priorities};
 use serde_json::{Value, json};
 
-/// The manifest of the workload that the controller creates for a job; `None` for an unknown or declared kind, and without a pod
+/// The manifest of the workload that the controller creates for a job; `None` for a kind that is not among `kinds`, and without a pod
 /// template.
 #[must_use]
 pub fn manifest_of_job(kinds: &JobKinds, key: &JobKey, job: &JobView) -> Option<Value> {

@@ -266,20 +266,7 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
         } => {
             counts.policy_and_priority += 1;
             let fields: Vec<(&str, &str)> = fields.iter().map(|it| (it.field, it.value)).collect();
-            check_policy(&world.with_priority(*priority_min), &fields, seed);
-            let own = world.answer().workload.priority;
-            for lower in own..*priority_min {
-                let lower = world.with_priority(lower).with_policy(&fields);
-                assert!(
-                    !lower.starts(),
-                    "seed {seed}: a lower priority is sufficient"
-                );
-            }
-            let alone = world.with_priority(*priority_min);
-            assert!(
-                !alone.starts(),
-                "seed {seed}: the priority alone is sufficient"
-            );
+            check_policy_and_priority(world, &fields, *priority_min, seed);
         }
         Change::WorkloadEnds { workloads, total } => {
             counts.ends += 1;
@@ -319,6 +306,28 @@ fn check_policy(world: &SmallWorld, fields: &[(&str, &str)], seed: u64) {
         weaker == fields || !with(&weaker),
         "seed {seed}: {fields:?}"
     );
+}
+
+fn check_policy_and_priority(
+    world: &SmallWorld,
+    fields: &[(&str, &str)],
+    priority_min: i32,
+    seed: u64,
+) {
+    let alone = world.with_priority(priority_min);
+    check_policy(&alone, fields, seed);
+    assert!(
+        !alone.starts(),
+        "seed {seed}: the priority alone is sufficient"
+    );
+    let own = world.answer().workload.priority;
+    for lower in own..priority_min {
+        let lower = world.with_priority(lower).with_policy(fields);
+        assert!(
+            !lower.starts(),
+            "seed {seed}: a lower priority is sufficient"
+        );
+    }
 }
 
 fn check_amount(world: &SmallWorld, field: &str, flavor: &str, by: &str, seed: u64) {

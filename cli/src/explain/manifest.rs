@@ -14,7 +14,7 @@ use std::path::Path;
 const NEW_UID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// Reads the only document of a file that declares no kind of jobs, and returns the manifest of the Workload for it. `namespace` is
-/// that of a document without one; `declared` has the JobKinds of the source.
+/// that of a document without one; `declared` has the declarations of the source.
 pub(super) fn read_workload(
     file: &Path,
     namespace: Option<&str>,
@@ -87,8 +87,9 @@ fn workload_of<'a>(
 /// The kinds of jobs, with those that declare `kind`: a mistake in another declaration does not matter.
 fn job_kinds<'a>(declared: impl Iterator<Item = &'a Value>, kind: &str) -> Result<JobKinds, Error> {
     let mut kinds = JobKinds::default();
-    for declaration in declared.filter(|it| it["spec"]["kind"] == kind) {
-        let name = declaration["metadata"]["name"].as_str().unwrap_or_default();
+    let text = |object: &'a Value, pointer| object.pointer(pointer).and_then(Value::as_str);
+    for declaration in declared.filter(|it| text(it, "/spec/kind") == Some(kind)) {
+        let name = text(declaration, "/metadata/name").unwrap_or_default();
         let read: JobKind = serde_json::from_value(declaration.clone())
             .with_context(|| format!("JobKind {name}"))?;
         let added = kinds.declare_object(&read);

@@ -99,8 +99,8 @@ pub(super) async fn list(
     })
 }
 
-/// Consumes all objects of kinds, and those that decisions depend on, if the cluster has their kinds. JobKinds, nodes, pods and
-/// budgets are listed only if they are among the kinds. Returns what is missing.
+/// Consumes all objects of kinds, and those that decisions depend on, if the cluster has their kinds. Declared kinds of jobs,
+/// nodes, pods and budgets are listed only if they are among the kinds. Returns what is missing.
 pub(crate) async fn list_with(
     client: &Client,
     namespace: &str,
@@ -121,7 +121,7 @@ struct Lister<'a> {
     namespace: &'a str,
     consume: &'a mut dyn FnMut(Value),
     notes: Vec<Note>,
-    /// Whether JobKinds are listed, and nodes if a ClusterQueue places workloads on them.
+    /// Whether declared kinds of jobs are listed, and nodes if a ClusterQueue places workloads on them.
     is_for_answers: bool,
     /// Whether a ClusterQueue places workloads on nodes.
     places_on_nodes: bool,
@@ -168,7 +168,7 @@ impl<'a> Lister<'a> {
         Ok(is_found)
     }
 
-    /// Lists JobKinds. Without the right, a manifest of a declared kind is an error, and all other answers are complete.
+    /// Lists the declared kinds of jobs. Without the right, a manifest of a declared kind is an error, and all other answers are complete.
     async fn list_job_kinds(&mut self, version: &str) -> Result<(), ListError> {
         let plural = JOB_KIND.plural;
         if self.is_for_answers && is_served(self.client, version, plural).await? {

@@ -62,5 +62,6 @@ impl Collected {
 
 /// Whether an object declares a kind of jobs.
 pub(crate) fn is_job_kind(object: &Value) -> bool {
-    object["kind"] == "JobKind" && object["apiVersion"] == "lockkeeper.dev/v1alpha1"
+    let is = |field: &str, value: &str| object.get(field).is_some_and(|it| it == value);
+    is("kind", "JobKind") && is("apiVersion", "lockkeeper.dev/v1alpha1")
 }

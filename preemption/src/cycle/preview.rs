@@ -4,7 +4,7 @@ use super::backfill::{BlockedHead, backfill};
 use super::entry::{Cycle, Decision, Entry};
 use super::process::ProcessedEntry;
 use super::run::{decide, heads, last_assignment};
-use crate::ids::WorkloadId;
+use crate::ids::{NodeId, WorkloadId};
 use crate::state::State;
 
 /// The most cycles of a flavor search. That of a workload with several pod sets may never end, as in Kueue.
@@ -23,8 +23,8 @@ pub enum NextDecision {
     NotConsidered,
 }
 
-/// What the next cycle does with a pending workload; the next cycles, while its flavor search continues. Costs a cycle per step
-/// of the search, almost always one. The other heads repeat their decisions, so they must have no flavors left to try, and
+/// What the next cycle does with a pending workload; the next cycles, while its flavor search continues. Costs the part of a cycle
+/// for its tree of cohorts per step of the search, almost always one. The other heads repeat their decisions, so they must have no flavors left to try, and
 /// backoffs and minimum run times that end at the next cycle are not considered.
 pub(crate) fn next_decision(state: &mut State, id: WorkloadId, is_traced: bool) -> NextDecision {
     state.apply_changes();
@@ -36,8 +36,9 @@ pub(crate) fn next_decision(state: &mut State, id: WorkloadId, is_traced: bool) 
     {
         return NextDecision::Inactive;
     }
-    let before = row.last_assignment.clone();
-    let cycle = heads(state);
+    let (before, queue) = (row.last_assignment.clone(), row.queue);
+    let mut cycle = heads(state);
+    retain_tree(state, queue, &mut cycle);
     if cycle.out_of_scope.contains(&id) {
         return NextDecision::OutOfScope;
     }
@@ -50,6 +51,15 @@ pub(crate) fn next_decision(state: &mut State, id: WorkloadId, is_traced: bool) 
         row.last_assignment = before;
     }
     found.map_or(NextDecision::NotConsidered, decided)
+}
+
+/// Removes the heads of other trees of cohorts than that of a queue: they use other quota. Only a limit of the victims of the whole
+/// cycle depends on them.
+fn retain_tree(state: &State, queue: NodeId, cycle: &mut Cycle) {
+    if state.options.victims_per_cycle_max.is_none() {
+        let root = |queue| state.tree.node(queue).root;
+        cycle.heads.retain(|it| root(it.queue) == root(queue));
+    }
 }
 
 fn decided(entry: Entry) -> NextDecision {

@@ -174,7 +174,8 @@ pub use spec::{
 };
 pub use state::{
     DampingView, NamesView, NodeView, PendingCounts, QuotaLevel, State, TreeView, WorkloadView,
-    has_heads, mark_preemptor, mark_stuck, quota_levels, set_execution_time_max, set_latest_end,
+    active_class_count, has_heads, mark_preemptor, mark_stuck, quota_levels,
+    set_execution_time_max, set_latest_end,
 };
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};

@@ -313,9 +313,9 @@ impl Queue {
             .collect()
     }
 
-    /// Returns whether any workload is active.
-    pub(crate) fn has_active(&self) -> bool {
-        !self.heads.is_empty()
+    /// Returns the number of classes with active workloads.
+    pub(crate) fn active_class_count(&self) -> usize {
+        self.heads.len()
     }
 
     /// Returns whether a workload is active.

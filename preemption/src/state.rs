@@ -19,7 +19,7 @@ mod usage;
 mod workload_view;
 mod workloads;
 
-pub use api::has_heads;
+pub use api::{active_class_count, has_heads};
 pub use damping::DampingView;
 pub(crate) use damping::victim_protection;
 pub(crate) use held_quota::{apply_hold, apply_holds, reapply_hold, release_hold};

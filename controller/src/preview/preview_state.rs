@@ -15,7 +15,7 @@ use lockkeeper_cluster_state::{
 use lockkeeper_preemption::requeue::{RequeueSettings, may_admit};
 use lockkeeper_preemption::{
     Decision, Entry, FlavorVerdict, NextDecision, Options, State, Step, Victim, WhatIf, WorkloadId,
-    has_heads,
+    active_class_count,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -248,6 +248,7 @@ impl PreviewState {
             return None;
         }
         let workload = Arc::new(workload);
+        let active_before = active_class_count(self.cluster.state());
         let preview = match self.cluster.set_workload(Arc::clone(&workload)) {
             Err(error) => Preview::Never {
                 why: error.to_string(),
@@ -258,8 +259,8 @@ impl PreviewState {
             Ok(_) => self.preview_queued(&key, &workload),
         };
         self.cluster.remove_workload(&key);
-        // Its removal may have reactivated others.
-        self.is_due |= has_heads(self.cluster.state());
+        // Its removal may have reactivated others. Heads that were active before repeat their decisions.
+        self.is_due |= active_class_count(self.cluster.state()) != active_before;
         Some(preview)
     }
 

@@ -163,6 +163,17 @@ fn a_pending_workload_that_the_next_cycle_admits_counts_as_admitted() {
 }
 
 #[test]
+fn a_blocked_head_needs_no_cycle_before_the_next_preview() {
+    let mut stage = stage();
+    stage.queue(json!({"spec": {"queueingStrategy": "StrictFIFO"}}));
+    stage.admitted("b", "running", 4, true);
+    stage.set(Kind::Workload, workload("b", "first", "low", 4));
+    let answer = stage.text_of(workload("a", "w", "low", 1));
+    assert!(answer.starts_with("waits in ClusterQueue q"), "{answer}");
+    assert!(stage.state.settle(NOW_MS, 0));
+}
+
+#[test]
 fn a_decision_without_a_write_is_withdrawn() {
     let mut stage = stage();
     stage.set(Kind::Workload, workload("b", "first", "low", 3));

@@ -11,7 +11,7 @@ use super::workloads;
 use crate::admitted::AdmittedLookup;
 use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::{PreemptionLimits, QueueingStrategy};
-use crate::queue::QueueSettings;
+use crate::queue::{Queue, QueueSettings};
 use crate::spec::{CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
 use std::sync::Arc;
 
@@ -308,6 +308,13 @@ pub fn has_heads(state: &State) -> bool {
     let mut queues = state.queues.iter().enumerate();
     queues.any(|(index, queue)| {
         let is_misconfigured = || state.tree.node(NodeId::of(index)).is_misconfigured;
-        queue.settings.is_active && queue.has_active() && !is_misconfigured()
+        queue.settings.is_active && queue.active_class_count() > 0 && !is_misconfigured()
     })
+}
+
+/// Returns the number of classes of equal workloads that are active, of all queues: it rises when a change reactivates workloads.
+/// Costs a step per queue.
+#[must_use]
+pub fn active_class_count(state: &State) -> usize {
+    state.queues.iter().map(Queue::active_class_count).sum()
 }

@@ -8,7 +8,7 @@
     reason = "tests fail by panicking, and build objects from literals"
 )]
 
-use lockkeeper_explain::{Answer, Change, WorldBuilder, WorldSettings, explain};
+use lockkeeper_explain::{AmountChange, Answer, Change, WorldBuilder, WorldSettings, explain};
 use lockkeeper_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -224,23 +224,11 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
     match change {
         Change::NominalQuota { amounts, .. } => {
             counts.nominal += 1;
-            check_amount(
-                world,
-                "nominalQuota",
-                &amounts[0].flavor,
-                &amounts[0].by,
-                seed,
-            );
+            check_amount(world, "nominalQuota", &amounts[0], seed);
         }
         Change::BorrowingLimit { amounts, .. } => {
             counts.borrowing += 1;
-            check_amount(
-                world,
-                "borrowingLimit",
-                &amounts[0].flavor,
-                &amounts[0].by,
-                seed,
-            );
+            check_amount(world, "borrowingLimit", &amounts[0], seed);
         }
         Change::Priority { priority_min, .. } => {
             counts.priority += 1;
@@ -330,8 +318,8 @@ fn check_policy_and_priority(
     }
 }
 
-fn check_amount(world: &SmallWorld, field: &str, flavor: &str, by: &str, seed: u64) {
-    let by: u64 = by.parse().unwrap();
+fn check_amount(world: &SmallWorld, field: &str, amount: &AmountChange, seed: u64) {
+    let (flavor, by): (_, u64) = (&amount.flavor, amount.by.parse().unwrap());
     assert!(
         world.with_quota(flavor, field, by).fits(),
         "seed {seed}: {field} {by} is not sufficient"

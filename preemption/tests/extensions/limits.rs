@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
 use lockkeeper_preemption::{
-    DampingView, Options, PreemptionLimits, Protection, QueueVerdict, Step,
+    DampingView, NextDecision, Options, PreemptionLimits, Protection, QueueVerdict, Step, WhatIf,
 };
 
 /// `guest` has borrowed all the quota, and `owner` reclaims it; both have limits.
@@ -202,6 +202,43 @@ fn entry_over_victim_limit_is_requeued() {
         house.run_cycle(),
         ["first preempts low", "second preempts high"]
     );
+}
+
+/// A preview leaves out the heads of other trees, unless the victims of all trees are limited together.
+#[test]
+fn a_preview_is_the_decision_of_the_cycle_with_a_victim_limit_of_all_trees() {
+    for (victims_per_cycle_max, cohort, is_preempting) in [
+        (None, "other", true),
+        (Some(1), "other", false),
+        (Some(1), "all", false),
+        (Some(2), "other", true),
+    ] {
+        let options = Options {
+            victims_per_cycle_max,
+            ..Options::default()
+        };
+        let two = TestQueue {
+            cohort,
+            ..test_queue("two", 1)
+        };
+        let mut house = Fixture::new(options, &[test_queue("one", 1), two]);
+        house.add_admitted("low-one", "one", 0, 1);
+        house.add_admitted("low-two", "two", 0, 1);
+        house.add_pending("first", "one", 9, 1);
+        house.add_pending("second", "two", 5, 1);
+        let id = house.state.workload("second").unwrap();
+        let next = WhatIf::new(&mut house.state).next_decision(id, false);
+        let NextDecision::Decided(entry) = next else {
+            panic!("{next:?}");
+        };
+        let previewed = house.describe_entry(&entry);
+        assert!(house.run_cycle().contains(&previewed), "{previewed}");
+        assert_eq!(
+            previewed == "second preempts low-two",
+            is_preempting,
+            "{previewed}"
+        );
+    }
 }
 
 /// No event ends the delay: the state wakes up, and the workload preempts then.

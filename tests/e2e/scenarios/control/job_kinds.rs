@@ -15,6 +15,7 @@ use self::training_run::{
     apply, conditions, declaration, definition, install, remove, run, spot_queue, wait_for_start,
 };
 use self::undeclared::undeclared_kinds_queue;
+use super::explain::{self, json_answer};
 use super::fixture::ControllerFixture;
 use super::{Trial, render};
 use crate::fixture::{DEFAULTS, Fixture};
@@ -86,6 +87,7 @@ fn life_of_a_declared_job(stage: &mut Fixture) {
         .collect();
     assert_eq!(counts, [&json!(1), &json!(3)]);
 
+    manifest_is_explained(&mut site);
     site.job("first", "q", 4, "high", &json!({}));
     site.objects
         .wait_until("TrainingRun", "train", |it| it["spec"]["suspend"] == true);
@@ -115,6 +117,20 @@ fn life_of_a_declared_job(stage: &mut Fixture) {
     site.wait_for_counts("ClusterQueue", "q", 0, 0);
     remove(&site, "TrainingRun", "trainingruns.training.example.com");
     site.stop();
+}
+
+/// `explain -f` and `dump` read the declaration of the cluster.
+fn manifest_is_explained(site: &mut ControllerFixture<'_>) {
+    let file = site.stage.cluster().folder().join("another-run.json");
+    std::fs::write(&file, run("another", true).to_string()).unwrap();
+    let answer = json_answer(site, &["explain", "-f", file.to_str().unwrap()]);
+    assert_eq!(answer["workload"]["job"], "TrainingRun/another");
+    assert_eq!(answer["quota"][0]["requested"], "4", "{answer:#}");
+    assert_eq!(answer["forecast"]["decision"], "Waits", "{answer:#}");
+    let dump = explain::run(site, &["dump"]);
+    let dump: Value = serde_json::from_slice(&dump.stdout).unwrap();
+    let items = dump["items"].as_array().unwrap();
+    assert!(items.iter().any(|it| it["kind"] == "JobKind"), "{dump:#}");
 }
 
 /// A change of the declaration changes pending workloads. When it is deleted, the jobs of the kind are stopped, and their quota is

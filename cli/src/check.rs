@@ -13,7 +13,6 @@ mod kustomize;
 mod manifest_sources;
 mod plan;
 mod printer;
-mod release_parser;
 #[cfg(test)]
 mod tests;
 

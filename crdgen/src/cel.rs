@@ -1,8 +1,10 @@
 //! CEL rules in the schemas of lockkeeper's kinds.
 
+use crate::release_features::accepted_since;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, ValidationRule,
 };
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::cel::CelRule;
 use lockkeeper_policies::finding::ErrorKind;
 use lockkeeper_policies::registry;
@@ -107,7 +109,7 @@ pub fn rules_for_kind(group: &str, kind: &str) -> Vec<RuleInfo> {
     rules
 }
 
-/// Adds the CEL expressions of rules to the schema of their kind.
+/// Adds the CEL expressions of rules to the schema of their kind, except those that the API server of a release rejects.
 ///
 /// # Errors
 ///
@@ -116,9 +118,11 @@ pub(crate) fn attach(
     schema: &mut JSONSchemaProps,
     kind: &str,
     settings: &Settings,
+    release: Release,
 ) -> Result<(), ExpressionError> {
     let rules = rules_for_kind(lockkeeper_api::GROUP, kind);
-    let mut all = schema_expressions(&rules, settings);
+    let mut all = schema_expressions(&rules, settings)
+        .filter(|it| accepted_since(&it.expression).is_none_or(|since| since <= release));
     all.try_for_each(|ruled| insert_expression(schema, &ruled))
 }
 

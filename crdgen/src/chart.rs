@@ -106,7 +106,7 @@ pub fn template<T: Serialize>(objects: &[T], condition: &str) -> Result<String, 
 fn prepare_object(object: &impl Serialize) -> Result<Value, YamlError> {
     let mut object = serde_json::to_value(object)?;
     Placeholder::KeepPolicy.put(&mut object, &["metadata"]);
-    rule_gates::gate_schemas(&mut object);
+    rule_gates::gate_schemas(&mut object, false);
     Ok(object)
 }
 

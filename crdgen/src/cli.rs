@@ -4,9 +4,10 @@ mod error;
 mod files;
 mod job_kinds;
 mod policies;
+mod release_parser;
 
 use crate::chart::{self, ChartError};
-use crate::definitions;
+use crate::definitions_for;
 use crate::diff;
 use crate::files::{Document, FileEncodeError};
 use crate::json_schemas;
@@ -22,12 +23,14 @@ pub use job_kinds::JobKinds;
 use job_kinds::job_kind_documents;
 use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_api::names::is_dns_label;
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::reference;
 use lockkeeper_policies::registry::{self, Registration, registrations};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user_rules::UserRules;
 pub use policies::Policies;
 use policies::policy_documents;
+pub use release_parser::ReleaseParser;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -66,6 +69,13 @@ pub struct Definitions {
     /// The schemas omit rules that it weakens or grants exceptions from: schemas support neither.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Kubernetes version of the cluster
+    ///
+    /// For 1.33 the schemas omit the rules about the quantities of quotas, which its API server rejects as too expensive:
+    /// only the webhook evaluates them.
+    #[arg(long, value_name = "VERSION", default_value_t, value_parser = ReleaseParser)]
+    kubernetes_version: Release,
 
     #[command(flatten)]
     rules: RuleDirs,
@@ -278,7 +288,8 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
         arguments.config.as_deref(),
         &user_rule_dirs::compile(&arguments.rules.pages()?)?,
     )?;
-    let each = definitions(&settings)?.into_iter().map(|mut definition| {
+    let definitions = definitions_for(&settings, arguments.kubernetes_version)?;
+    let each = definitions.into_iter().map(|mut definition| {
         // Uninstalling selects by this label, as the objects of the chart have it.
         let labels = definition.metadata.labels.get_or_insert_default();
         labels.insert(chart::PART_OF.to_owned(), NAME.to_owned());

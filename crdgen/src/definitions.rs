@@ -7,6 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt;
 use lockkeeper_api::{ClusterQueue, Cohort, JobKind, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::settings::Settings;
 use schemars::JsonSchema;
 use serde_json::json;
@@ -18,12 +19,24 @@ use serde_json::json;
 ///
 /// When an expression does not compile. A test checks those of a release.
 pub fn definitions(settings: &Settings) -> Result<Vec<CustomResourceDefinition>, ExpressionError> {
+    definitions_for(settings, Release::NEWEST)
+}
+
+/// The same for a release of Kubernetes: without the expressions whose cost its API server estimates as too high.
+///
+/// # Errors
+///
+/// Those of [`definitions`].
+pub fn definitions_for(
+    settings: &Settings,
+    release: Release,
+) -> Result<Vec<CustomResourceDefinition>, ExpressionError> {
     let mut all = plain_definitions();
     for definition in &mut all {
         for version in &mut definition.spec.versions {
             let schema = version.schema.as_mut();
             if let Some(schema) = schema.and_then(|it| it.open_api_v3_schema.as_mut()) {
-                cel::attach(schema, &definition.spec.names.kind, settings)?;
+                cel::attach(schema, &definition.spec.names.kind, settings, release)?;
             }
         }
     }

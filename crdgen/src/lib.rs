@@ -31,8 +31,9 @@ pub mod webhooks;
 mod definitions;
 mod files;
 pub mod generator;
+mod release_features;
 pub mod structural;
 mod yaml;
 
-pub use definitions::{definitions, plain_definitions};
+pub use definitions::{definitions, definitions_for, plain_definitions};
 pub use generator::{Generator, crd};

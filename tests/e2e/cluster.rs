@@ -305,7 +305,7 @@ fn start_api_server(
         .arg("--runtime-config=api/all=true")
         .arg(format!(
             "--feature-gates={}",
-            FEATURES.join("=true,") + "=true"
+            programs.feature_gates(&FEATURES)
         ))
         // Without workers no controller creates service accounts, and no controller ever removes the taints of nodes.
         .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition");

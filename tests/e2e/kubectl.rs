@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::ROOT;
-use crate::programs::Programs;
+use crate::programs::{OLDER_MINOR, Programs};
 use crate::wait;
 
 /// kubectl with the credentials of one cluster and its own home folder.
@@ -16,6 +16,20 @@ pub struct Kubectl {
     programs: Programs,
     kubeconfig: PathBuf,
     home: PathBuf,
+}
+
+/// A message of an older API server as the newest one writes it: older ones name the type in place of the value that a CEL rule
+/// rejects, and quote null.
+fn as_newest(message: String) -> String {
+    if OLDER_MINOR.is_none() {
+        return message;
+    }
+    let message = message.replace("Invalid value: \"null\"", "Invalid value: null");
+    ["object", "array", "string", "integer"]
+        .iter()
+        .fold(message, |message, kind| {
+            message.replace(&format!("Invalid value: \"{kind}\": "), "Invalid value: ")
+        })
 }
 
 impl Kubectl {
@@ -102,7 +116,7 @@ impl Kubectl {
             command: arguments.join(" "),
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            stderr: as_newest(String::from_utf8(output.stderr).unwrap()),
         }
     }
 

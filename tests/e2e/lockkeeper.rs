@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use crate::ROOT;
 use crate::https::Endpoint;
 use crate::process::{self, Process};
+use crate::programs::OLDER_MINOR;
 
 /// The HTTP versions the server is tested with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -259,7 +260,15 @@ pub fn run(arguments: &[&str]) -> Output {
 /// Runs the binary with `arguments` and returns its standard output.
 #[track_caller]
 pub fn output(arguments: &[&str]) -> String {
-    let output = run(arguments);
+    let version = OLDER_MINOR.map(|minor| format!("--kubernetes-version=1.{minor}"));
+    let mut arguments = arguments.to_vec();
+    // Objects for the cluster, as its administrator emits them.
+    if let Some(version) = &version
+        && let ["crds", "definitions" | "policies" | "job-kinds", ..] = arguments[..]
+    {
+        arguments.push(version);
+    }
+    let output = run(&arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),

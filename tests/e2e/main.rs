@@ -8,6 +8,8 @@
 //! Environment: `LOCKKEEPER_MINICLUSTER` is the path of a built control plane. `KUBEBUILDER_ASSETS` is a folder with
 //! `etcd`, `kube-apiserver` and `kubectl`, and, for trials that run pods, `kube-controller-manager`,
 //! `kube-scheduler`, `kwok` and `jobset.yaml`. With neither, `tests/minicluster/build.sh` builds a control plane.
+//! `LOCKKEEPER_CONTROL_PLANE` is a control plane of an older Kubernetes (`tests/minicluster/build.sh 1.33`), which takes the place
+//! of the newest one; trials that need a newer one are ignored.
 //! `LOCKKEEPER_DRILL_REQUESTS` is the number of requests in each step of a drill; see `scenarios/failure_drills.rs`.
 //! `LOCKKEEPER_DRILL_SECONDS` is how long a controller is killed under load; see `scenarios/control/faults.rs`.
 //! `LOCKKEEPER_FLOOD_WORKLOADS` is the number of workloads in the flood; see `scenarios/control/proxy_faults.rs`.
@@ -63,6 +65,7 @@ use libtest_mimic::{Arguments, Trial};
 use crate::durations::Durations;
 use crate::fixture_pool::FixturePool;
 use crate::lockkeeper::Protocol;
+use crate::programs::OLDER_MINOR;
 use crate::scenarios::Scenario;
 use crate::scenarios::without_cluster::StandaloneTrial;
 
@@ -126,9 +129,13 @@ fn trial(
 ) -> Trial {
     let (fixtures, durations) = (Arc::clone(fixtures), Arc::clone(durations));
     let name = format!("{} ({protocol})", scenario.name);
+    let lacks = (*OLDER_MINOR)
+        .zip(scenario.since)
+        .is_some_and(|(minor, since)| minor < since);
     Trial::test(name.clone(), move || {
         let mut fixture = fixtures.take();
         durations.measure(&name, || (scenario.run)(&mut fixture, protocol));
         Ok(())
     })
+    .with_ignored_flag(lacks)
 }

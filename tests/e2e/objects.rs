@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Response};
+use crate::programs::OLDER_MINOR;
 use crate::wait;
 
 /// The namespace of all created objects.
@@ -215,7 +216,9 @@ impl Objects {
         let kinds = has_jobset
             .then_some("JobSet")
             .into_iter()
-            .chain(SWEPT_KINDS);
+            .chain(SWEPT_KINDS)
+            // The API server of an older Kubernetes does not serve its version.
+            .filter(|kind| *kind != "PodGroup" || OLDER_MINOR.is_none());
         let kinds: Vec<&str> = kinds.collect();
         let mut left = Vec::new();
         let found = wait::until(

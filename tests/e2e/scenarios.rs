@@ -42,6 +42,8 @@ pub struct Scenario {
     pub run: Run,
     /// The one protocol that it runs with.
     pub only: Option<Protocol>,
+    /// The first minor release of Kubernetes 1 that has what it needs; with an older one it is ignored.
+    pub since: Option<u32>,
 }
 
 /// The function of a trial; it fails by panicking.
@@ -56,7 +58,13 @@ impl Scenario {
             name: name.into(),
             run: Box::new(run),
             only: None,
+            since: None,
         }
+    }
+
+    fn since(mut self, minor: u32) -> Self {
+        self.since = Some(minor);
+        self
     }
 
     fn only(mut self, protocol: Protocol) -> Self {

@@ -19,9 +19,20 @@ const KWOK: &str = "kwok";
 /// The controllers that Jobs, Deployments, `StatefulSets` and namespaces need, and those that migrate stored objects and
 /// aggregate roles. The node controllers are left
 /// out: nodes stay as kwok creates them.
-const CONTROLLERS: &str = "job-controller,deployment-controller,replicaset-controller,statefulset-controller,garbage-collector-controller,namespace-controller,\
-    serviceaccount-controller,disruption-controller,ttl-after-finished-controller,\
-    podgroup-protection-controller,storage-version-migrator-controller,clusterrole-aggregation-controller";
+const CONTROLLERS: [&str; 12] = [
+    "job-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "serviceaccount-controller",
+    "disruption-controller",
+    "ttl-after-finished-controller",
+    "podgroup-protection-controller",
+    "storage-version-migrator-controller",
+    "clusterrole-aggregation-controller",
+];
 
 /// Without client-side rate limits: they would be measured instead of the controller.
 const REQUESTS_PER_SECOND: u32 = 2000;
@@ -72,11 +83,14 @@ impl Workers {
 
 fn controller_manager(programs: &Programs, admin: &Path, folder: &Path, port: u16) -> Command {
     let mut command = programs.command(CONTROLLER_MANAGER);
-    serving(&mut command, folder, CONTROLLER_MANAGER, port);
+    serving(programs, &mut command, folder, CONTROLLER_MANAGER, port);
     command
         .arg(format!("--kubeconfig={}", admin.display()))
         .arg("--leader-elect=false")
-        .arg(format!("--controllers={CONTROLLERS}"))
+        .arg(format!(
+            "--controllers={}",
+            programs.known_controllers(&CONTROLLERS)
+        ))
         .arg(format!("--concurrent-job-syncs={JOB_SYNCS}"))
         .arg(format!("--kube-api-qps={REQUESTS_PER_SECOND}"))
         .arg(format!("--kube-api-burst={REQUESTS_PER_SECOND}"));
@@ -102,21 +116,24 @@ fn scheduler(
     let path = folder.join("kube-scheduler.json");
     fs::write(&path, configuration.to_string()).map_err(|e| e.to_string())?;
     let mut command = programs.command(SCHEDULER);
-    serving(&mut command, folder, SCHEDULER, port);
+    serving(programs, &mut command, folder, SCHEDULER, port);
     command.arg(format!("--config={}", path.display()));
     Ok(command)
 }
 
 /// The flags that the controller manager and the scheduler have in common.
-fn serving(command: &mut Command, folder: &Path, name: &str, port: u16) {
+fn serving(programs: &Programs, command: &mut Command, folder: &Path, name: &str, port: u16) {
     command
         .arg("--bind-address=127.0.0.1")
         .arg(format!("--secure-port={port}"))
         .arg(format!("--cert-dir={}", folder.join(name).display()))
         // Only the health endpoints are used, which need no authorization.
         .arg("--authentication-skip-lookup=true")
-        // The same feature gates as the API server: pod groups.
-        .arg("--feature-gates=GenericWorkload=true");
+        // The same feature gate as the API server: pod groups.
+        .arg(format!(
+            "--feature-gates={}",
+            programs.feature_gates(&["GenericWorkload"])
+        ));
 }
 
 fn kwok(programs: &Programs, admin: &Path, port: u16) -> Command {

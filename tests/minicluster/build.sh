@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Builds the test cluster once and prints the path of the binary.
 #
+#   tests/minicluster/build.sh         the newest Kubernetes, with etcd and kwok
+#   tests/minicluster/build.sh 1.33    the control plane and kubectl of an older Kubernetes; older/ lists them
+#
 # The binary is stored in a cache; its name depends on all inputs of the build,
 # so a second run only prints the path. The CRD of JobSet is stored beside it,
 # with the suffix `-jobset.yaml`. If KUBEBUILDER_ASSETS names a folder of
@@ -28,6 +31,16 @@ fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
+# The files of the program, and the modules that it is built from.
+if [[ -n ${1:-} ]]; then
+  modules=older/v$1 package=./older name=control-plane-$1
+  if [[ ! -f $modules.mod ]]; then
+    die "no Kubernetes $1; there are $(sed 's|older/v\(.*\).mod|\1|' <<<"$(printf '%s\n' older/v*.mod)" | paste -sd' ')"
+  fi
+else
+  modules=go package=. name=minicluster
+fi
+
 if [[ -n ${LOCKKEEPER_TEST_CACHE:-} ]]; then
   cache=$LOCKKEEPER_TEST_CACHE
 else
@@ -41,8 +54,8 @@ export GOTOOLCHAIN=local
 export PIP_ROOT_USER_ACTION=ignore
 
 wanted=$(sed -n 's/^go \([0-9.]*\)$/\1/p' go.mod)
-kubernetes=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$|\1|p' go.mod)
-[[ -n $wanted && -n $kubernetes ]] || die "go.mod has no go line or no k8s.io/kubernetes line"
+kubernetes=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$|\1|p' "$modules.mod")
+[[ -n $wanted && -n $kubernetes ]] || die "go.mod has no go line, or $modules.mod no k8s.io/kubernetes line"
 
 # at_least HAVE WANT: whether one dotted version is no older than another.
 at_least() {
@@ -98,22 +111,28 @@ sha256() {
   if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi
 }
 
-flags=(
-  -trimpath
-  # Programs that read the server's version need a real one.
-  "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes -X k8s.io/client-go/pkg/version.gitVersion=$kubernetes"
-)
+# Programs that read the server's version need a real one.
+version="-X k8s.io/component-base/version.gitVersion=$kubernetes -X k8s.io/client-go/pkg/version.gitVersion=$kubernetes"
+if [[ $package != . ]]; then
+  IFS=. read -r major minor _ <<<"${kubernetes#v}"
+  for part in component-base/version client-go/pkg/version; do
+    version+=" -X k8s.io/$part.gitMajor=$major -X k8s.io/$part.gitMinor=$minor"
+  done
+fi
+flags=(-trimpath "-ldflags=-s -w $version")
+[[ $package = . ]] || flags+=("-modfile=$modules.mod")
 key=$({
-  cat go.mod go.sum main.go
-  printf '%s\n' "$("$go" version)" "${flags[@]}" "$JOBSET_VERSION"
+  cat "$modules.mod" "$modules.sum" "$package/main.go"
+  printf '%s\n' "$("$go" version)" "${flags[@]}"
+  [[ $package != . ]] || printf '%s\n' "$JOBSET_VERSION"
 } | sha256)
-binary=$cache/minicluster-${key:0:16}
+binary=$cache/$name-${key:0:16}
 crd=$binary-jobset.yaml
 
 # field NAME: one of the strings that `go mod download -json` prints.
 field() { sed -n "s/^[[:space:]]*\"$1\": \"\(.*\)\",\{0,1\}$/\1/p"; }
 
-if [[ ! -f $crd ]]; then
+if [[ $package = . && ! -f $crd ]]; then
   say "fetching JobSet $JOBSET_VERSION"
   # Outside this module, whose go.mod it is no part of.
   module=$(cd / && GOWORK=off "$go" mod download -json "sigs.k8s.io/jobset@$JOBSET_VERSION") ||
@@ -128,10 +147,10 @@ if [[ ! -f $crd ]]; then
 fi
 
 if [[ ! -x $binary ]]; then
-  say "building with Go $(go_version "$go"); the first time takes minutes"
+  say "building Kubernetes $kubernetes with Go $(go_version "$go"); the first time takes minutes"
   temporary=$(mktemp "$cache/minicluster.XXXXXX")
   trap 'rm -f "$temporary"' EXIT
-  "$go" build "${flags[@]}" -o "$temporary" . >&2 || die "the build failed"
+  "$go" build "${flags[@]}" -o "$temporary" "$package" >&2 || die "the build failed"
   chmod 755 "$temporary"
   mv -f "$temporary" "$binary"
 fi

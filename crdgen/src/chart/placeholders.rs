@@ -1,7 +1,9 @@
 //! Placeholders in an object, which Helm replaces.
 
+use lockkeeper_crd_schema::builtin::Release;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 /// The prefix of each mark. No object has a text that begins with it.
 const MARK: &str = "hole.chart.lockkeeper.dev/";
@@ -140,9 +142,14 @@ impl Placeholder {
     }
 }
 
-/// The mark before a list item that is rendered only while a rule has this default action.
-pub(super) fn while_default(rule: &str, action: &str) -> Value {
-    Value::String(format!("{MARK}{WHILE_PREFIX}{rule}={action}"))
+/// The mark before a list item that is rendered only while a rule has this default action, and from a release on.
+pub(super) fn while_default(rule: &str, action: &str, since: Option<Release>) -> Value {
+    let since = since_suffix(since);
+    Value::String(format!("{MARK}{WHILE_PREFIX}{rule}={action}{since}"))
+}
+
+fn since_suffix(since: Option<Release>) -> String {
+    since.map_or_else(String::new, |since| format!("={since}"))
 }
 
 /// The mark before a list item that is rendered only if the controller is installed.
@@ -156,11 +163,11 @@ pub(super) fn end_mark() -> Value {
 }
 
 /// The marks at the end of a list of such items, which render an empty list if there are none.
-pub(super) fn otherwise_empty(rules: &BTreeSet<RuleDefault>) -> Vec<Value> {
+pub(super) fn otherwise_empty(rules: &BTreeSet<(RuleDefault, Option<Release>)>) -> Vec<Value> {
     // One mark for each rule: the YAML writer would fold one long mark into several lines.
-    let unless = rules
-        .iter()
-        .map(|(rule, action)| format!("{UNLESS_PREFIX}{rule}={action}"));
+    let unless = rules.iter().map(|((rule, action), since)| {
+        format!("{UNLESS_PREFIX}{rule}={action}{}", since_suffix(*since))
+    });
     let ends = rules.iter().map(|_| END.to_owned());
     let all = unless.chain([EMPTY.to_owned()]).chain(ends);
     all.map(|it| Value::String(format!("{MARK}{it}"))).collect()
@@ -181,6 +188,11 @@ fn rule_at_default(rule: &str, action: &str) -> String {
     format!(
         "include \"lockkeeper.isDeclared\" (dict \"root\" . \"rule\" \"{rule}\" \"action\" \"{action}\")"
     )
+}
+
+/// The condition that the cluster has this release of Kubernetes or a later one.
+pub(super) fn at_least(release: impl Display) -> String {
+    format!("semverCompare \">={release}-0\" .Capabilities.KubeVersion.Version")
 }
 
 /// The template: the YAML of an object with its placeholders replaced.
@@ -228,8 +240,14 @@ fn render_item(mark: &str, indent: usize) -> Option<String> {
         return Some(indented("  []", indent));
     }
     let is = |rule: &str| {
-        let (rule, action) = rule.split_once('=')?;
-        Some(rule_at_default(rule, action))
+        let (rule, rest) = rule.split_once('=')?;
+        Some(match rest.split_once('=') {
+            None => rule_at_default(rule, rest),
+            Some((action, since)) => {
+                let action = rule_at_default(rule, action);
+                format!("and ({action}) ({})", at_least(since))
+            }
+        })
     };
     if let Some(rule) = mark.strip_prefix(UNLESS_PREFIX) {
         return Some(format!("{{{{- if not ({}) }}}}", is(rule)?));

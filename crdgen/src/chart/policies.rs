@@ -1,9 +1,12 @@
 //! The template of the admission policies, by which the API server validates and defaults while no
 //! replica of the webhook responds.
 
-use super::placeholders::{Placeholder, any_rule_at_default, end_mark, render, while_controller};
+use super::placeholders::{
+    Placeholder, any_rule_at_default, at_least, end_mark, render, while_controller,
+};
 use super::{ChartError, HEAD, put_labels, rule_gates};
 use crate::admission_policies::{default_queue, guards, pod_guards, policies};
+use crate::release_features::MUTATING_POLICIES;
 use crate::yaml::{self, YamlError};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy,
@@ -19,9 +22,6 @@ use std::collections::BTreeSet;
 /// The action of a binding that rejects.
 const DENY: &str = "Deny";
 
-/// Mutating admission policies have version v1 since Kubernetes 1.36.
-const HAS_MUTATING: &str = "semverCompare \">=1.36-0\" .Capabilities.KubeVersion.Version";
-
 pub(super) fn template() -> Result<String, ChartError> {
     let all = policies(&BTreeSet::new(), &Settings::default())?;
     let mut out = format!("{HEAD}{{{{- if .Values.policies.enabled }}}}\n");
@@ -32,7 +32,7 @@ pub(super) fn template() -> Result<String, ChartError> {
         }
     }
     out.push_str(&guard_templates()?);
-    out.push_str(&format_if(HAS_MUTATING));
+    out.push_str(&format_if(&at_least(MUTATING_POLICIES)));
     for (policy, binding) in &all.mutating {
         out.push_str(&mutating(policy, binding)?);
     }

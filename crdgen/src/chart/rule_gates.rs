@@ -4,7 +4,9 @@
 //! which reads the configuration, evaluates such a rule.
 
 use super::placeholders::{self, RuleDefault};
+use crate::release_features::accepted_since_at;
 use lockkeeper_api::config::Action;
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::registry;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -12,44 +14,70 @@ use std::collections::BTreeSet;
 /// The keyword of CEL rules in a schema.
 const EXPRESSIONS: &str = "x-kubernetes-validations";
 
-/// Makes each CEL rule in the schemas of an object depend on the action of its rule.
-pub(super) fn gate_schemas(value: &mut Value) {
+/// Makes each CEL rule in the schemas of an object depend on the action of its rule, and on the version of Kubernetes if older
+/// ones reject it. `is_in_items` is whether the schema is that of items of a list.
+pub(super) fn gate_schemas(value: &mut Value, is_in_items: bool) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
                 if key == EXPRESSIONS {
-                    let rules = rule_defaults(value);
-                    gate_list(value);
+                    let rules = gated_rules(value, is_in_items);
+                    gate_items(value, is_in_items);
                     // Without any item the value of the key would be null, which is no list.
                     if let (Some(rules), Some(items)) = (rules, value.as_array_mut()) {
                         items.extend(placeholders::otherwise_empty(&rules));
                     }
                 } else {
-                    gate_schemas(value);
+                    gate_schemas(value, is_in_items || key == "items");
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(gate_schemas),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|it| gate_schemas(it, is_in_items)),
         _ => {}
     }
 }
 
 /// The same for a list of CEL rules whose messages end in the rule's id. Other items stay.
 pub(super) fn gate_list(list: &mut Value) {
+    // Expressions of policies have no estimate.
+    gate_items(list, false);
+}
+
+fn gate_items(list: &mut Value, is_in_items: bool) {
     let Some(items) = list.as_array_mut() else {
         return;
     };
     let with_conditions = items.drain(..).flat_map(|item| match rule_default(&item) {
         None => vec![item],
         Some((rule, action)) => {
+            let since = since(&item, is_in_items);
             vec![
-                placeholders::while_default(rule, action),
+                placeholders::while_default(rule, action, since),
                 item,
                 placeholders::end_mark(),
             ]
         }
     });
     *items = with_conditions.collect();
+}
+
+/// The first release that accepts a CEL rule, if older ones do not.
+fn since(item: &Value, is_in_items: bool) -> Option<Release> {
+    let text = |key| item.get(key).and_then(Value::as_str);
+    accepted_since_at(is_in_items, [text("rule"), text("messageExpression")])
+}
+
+/// The rules of a list and the releases that they need, if each of its items has one.
+fn gated_rules(
+    list: &Value,
+    is_in_items: bool,
+) -> Option<BTreeSet<(RuleDefault, Option<Release>)>> {
+    let items = list.as_array()?.iter();
+    items
+        .map(|item| Some((rule_default(item)?, since(item, is_in_items))))
+        .collect()
 }
 
 /// The rules of a list, if each of its items has one.

@@ -3,8 +3,10 @@
 use crate::cel::ExpressionError;
 use crate::diff;
 use crate::files::{FileEncodeError, FileReadError};
+use crate::release_features::MUTATING_POLICIES;
 use crate::user_rule_dirs;
 use crate::versions;
+use lockkeeper_crd_schema::builtin::Release;
 use std::io;
 use std::path::PathBuf;
 
@@ -59,6 +61,11 @@ pub enum Error {
         /// All mistakes.
         reason: String,
     },
+    /// The default queue needs a mutating policy.
+    #[error(
+        "--default-queue needs Kubernetes {MUTATING_POLICIES}, not {0}; use --queue-required, which rejects jobs without a queue"
+    )]
+    DefaultQueueUnsupported(Release),
     /// The file with the CA's certificates cannot be read.
     #[error("cannot read the CA bundle {path}; name a readable PEM file with --ca-bundle")]
     ReadBundle {

@@ -1,15 +1,17 @@
 //! The command `job-kinds`.
 
-use super::Error;
 use super::files::Output;
+use super::{Error, ReleaseParser};
 use crate::admission_policies::declared_jobs::{running_guard, suspend_policy};
 use crate::diff::source::Source;
 use crate::files::Document;
+use crate::release_features::MUTATING_POLICIES;
 use crate::webhooks::NAME;
 use clap::Args;
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::JobKind;
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_job_kinds::{DeclaredKind, describe_errors};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +25,12 @@ pub struct JobKinds {
     /// Files or folders with `JobKind` objects, or - for standard input
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
+
+    /// Kubernetes version of the cluster
+    ///
+    /// Before 1.36 there are no mutating policies: none suspends new jobs.
+    #[arg(long, value_name = "VERSION", default_value_t, value_parser = ReleaseParser)]
+    kubernetes_version: Release,
 
     /// Emit only the roles
     #[arg(long)]
@@ -46,7 +54,7 @@ pub(super) fn job_kind_documents(arguments: &JobKinds) -> Result<Vec<Document>, 
             }
             is_found = true;
             let kind = compile(path, object)?;
-            out.extend(documents(&kind, arguments.only_roles)?);
+            out.extend(documents(&kind, arguments)?);
         }
     }
     if is_found {
@@ -69,13 +77,15 @@ fn compile(path: &str, object: Value) -> Result<DeclaredKind, Error> {
     DeclaredKind::compile(&declaration).map_err(|errors| invalid(describe_errors(&errors)))
 }
 
-fn documents(kind: &DeclaredKind, only_roles: bool) -> Result<Vec<Document>, Error> {
+fn documents(kind: &DeclaredKind, arguments: &JobKinds) -> Result<Vec<Document>, Error> {
     let of = format!("{}.{}", kind.plural, kind.group);
     let mut out = vec![document(&format!("{of}-role"), &role(kind))?];
-    if !only_roles {
-        let (policy, binding) = suspend_policy(kind);
-        out.push(document(&format!("{of}-suspend"), &policy)?);
-        out.push(document(&format!("{of}-suspend-binding"), &binding)?);
+    if !arguments.only_roles {
+        if arguments.kubernetes_version >= MUTATING_POLICIES {
+            let (policy, binding) = suspend_policy(kind);
+            out.push(document(&format!("{of}-suspend"), &policy)?);
+            out.push(document(&format!("{of}-suspend-binding"), &binding)?);
+        }
         let (policy, binding) = running_guard(kind);
         out.push(document(&format!("{of}-running"), &policy)?);
         out.push(document(&format!("{of}-running-binding"), &binding)?);

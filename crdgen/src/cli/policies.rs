@@ -1,15 +1,17 @@
 //! The command `policies`.
 
 use super::files::Output;
-use super::{Error, read_config};
+use super::{Error, ReleaseParser, read_config};
 use crate::admission_policies::mutating::PolicyWithBinding;
 use crate::admission_policies::{default_queue, guards, pod_guards, policies};
 use crate::files::Document;
+use crate::release_features::MUTATING_POLICIES;
 use crate::user_rule_dirs::{self, RuleDirs};
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::names::is_dns_label;
+use lockkeeper_crd_schema::builtin::Release;
 use std::path::PathBuf;
 
 /// Arguments of `policies`.
@@ -26,6 +28,12 @@ pub struct Policies {
     /// Its webhook.foreignKinds is added to --foreign, and its rule actions select the policies' actions.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Kubernetes version of the cluster
+    ///
+    /// Before 1.36 there are no mutating policies: the defaults are omitted, and only the webhook sets them.
+    #[arg(long, value_name = "VERSION", default_value_t, value_parser = ReleaseParser)]
+    kubernetes_version: Release,
 
     /// Account of the controller, which alone writes the status of Workloads
     #[arg(long, value_name = "NAMESPACE/NAME", default_value = guards::CONTROLLER_ACCOUNT, value_parser = account)]
@@ -106,7 +114,13 @@ pub(super) fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Er
     )?;
     let mut foreign_kinds = config.webhook.foreign_kinds;
     foreign_kinds.extend(&arguments.foreign);
-    let policies = policies(&foreign_kinds, &settings)?;
+    let mut policies = policies(&foreign_kinds, &settings)?;
+    if arguments.kubernetes_version < MUTATING_POLICIES {
+        policies.mutating.clear();
+        if arguments.default_queue.is_some() {
+            return Err(Error::DefaultQueueUnsupported(arguments.kubernetes_version));
+        }
+    }
     let mut out = Vec::new();
     for (policy, bindings) in &policies.validating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();

@@ -21,7 +21,11 @@ const LABEL: &str = "case";
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "check and the API server give the same answers by admission policies";
-    vec![Scenario::new(name, answers_are_the_same).only(Protocol::Http1)]
+    vec![
+        Scenario::new(name, answers_are_the_same)
+            .only(Protocol::Http1)
+            .since(36),
+    ]
 }
 
 /// A case of `tests/samples/admission_policies.yaml`.

@@ -36,7 +36,7 @@ pub fn scenarios() -> Vec<Scenario> {
         (Some(definitions), Some(_)) => compare_all(&definitions),
         _ => println!("skipped: no published cases; LOCKKEEPER_CONFORMANCE_DIR names their folder"),
     };
-    vec![Scenario::new(name, run).only(Protocol::Http1)]
+    vec![Scenario::new(name, run).only(Protocol::Http1).since(37)]
 }
 
 /// The side that reports a cause that the other side does not.

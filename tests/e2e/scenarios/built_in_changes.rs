@@ -14,7 +14,11 @@ use crate::lockkeeper::{self, Protocol};
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "check and the API server reject the same changes of built-in kinds";
-    vec![Scenario::new(name, same_changes_are_rejected).only(Protocol::Http1)]
+    vec![
+        Scenario::new(name, same_changes_are_rejected)
+            .only(Protocol::Http1)
+            .since(37),
+    ]
 }
 
 /// A change, as in `tests/samples/built_in_changes.yaml`.

@@ -25,7 +25,11 @@ use lockkeeper_testkit::Rng;
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "schemas and admission policies agree with the rules";
-    vec![Scenario::new(name, cel_rules_match_native_rules).only(Protocol::Http1)]
+    vec![
+        Scenario::new(name, cel_rules_match_native_rules)
+            .only(Protocol::Http1)
+            .since(34),
+    ]
 }
 
 /// A policy without a rule: it permits some changes only to the controller.

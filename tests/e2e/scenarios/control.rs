@@ -37,13 +37,18 @@ use crate::lockkeeper::Protocol;
 
 pub fn scenarios() -> Vec<Scenario> {
     let mut scenarios = Vec::new();
-    let mut add = |of: &str, all: &[Trial]| {
+    // The first minor release of Kubernetes that has what the trials need, if not all supported ones have it.
+    let mut add_since = |since: Option<u32>, of: &str, all: &[Trial]| {
         scenarios.extend(all.iter().map(|&(name, run)| {
             let name = format!("control: {of}: {name}");
             // The controller does not depend on the protocol of the webhook.
-            Scenario::new(name, move |stage, _| run(stage)).only(Protocol::Http1)
+            let trial = Scenario::new(name, move |stage, _| run(stage)).only(Protocol::Http1);
+            Scenario { since, ..trial }
         }));
     };
+    add_since(Some(37), "pod groups", &pod_groups::KUBERNETES_TRIALS);
+    add_since(Some(36), "job kinds", &job_kinds::POLICY_TRIALS);
+    let mut add = |of: &str, all: &[Trial]| add_since(None, of, all);
     add("preemption", &preemption::TRIALS);
     add("borrowing", &borrowing::TRIALS);
     add("preemption", &preemption_loops::TRIALS);

@@ -44,7 +44,8 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::new(
             "converted: stored objects are migrated",
             migration::stored_objects_migrate,
-        ),
+        )
+        .since(37),
     ]
     .into_iter()
     .map(|it| it.only(Protocol::Http2))

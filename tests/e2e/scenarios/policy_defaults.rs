@@ -10,7 +10,11 @@ use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "policies set the same defaults as the webhook";
-    vec![Scenario::new(name, policies_match_webhook_defaults).only(Protocol::Http1)]
+    vec![
+        Scenario::new(name, policies_match_webhook_defaults)
+            .only(Protocol::Http1)
+            .since(36),
+    ]
 }
 
 const API: &str = "lockkeeper.dev/v1alpha1";

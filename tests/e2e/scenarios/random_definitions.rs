@@ -40,7 +40,11 @@ use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "random definitions and objects get the answers of the API server";
-    vec![Scenario::new(name, answers_match_api_server).only(Protocol::Http1)]
+    vec![
+        Scenario::new(name, answers_match_api_server)
+            .only(Protocol::Http1)
+            .since(37),
+    ]
 }
 
 /// The collection of definitions.

@@ -26,7 +26,11 @@ const OURS: &str = "PG018";
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "Kubernetes and the rules reject the same workloads and pod groups";
-    vec![Scenario::new(name, examples_match_api_server).only(Protocol::Http1)]
+    vec![
+        Scenario::new(name, examples_match_api_server)
+            .only(Protocol::Http1)
+            .since(37),
+    ]
 }
 
 /// An example of a page.

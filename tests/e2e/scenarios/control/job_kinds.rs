@@ -24,7 +24,7 @@ use crate::wait;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-pub const TRIALS: [Trial; 8] = [
+pub const TRIALS: [Trial; 7] = [
     (
         "a declared job is queued, preempted and resumed",
         life_of_a_declared_job,
@@ -47,11 +47,13 @@ pub const TRIALS: [Trial; 8] = [
         "a declaration is compared with its definition",
         definition_mismatch_is_reported,
     ),
-    (
-        "the emitted policies guard declared jobs",
-        emitted_policies_guard_jobs,
-    ),
 ];
+
+/// They need mutating policies.
+pub const POLICY_TRIALS: [Trial; 1] = [(
+    "the emitted policies guard declared jobs",
+    emitted_policies_guard_jobs,
+)];
 
 fn life_of_a_declared_job(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);

@@ -11,7 +11,7 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::merge;
 use crate::wait;
 
-pub const TRIALS: [Trial; 10] = [
+pub const TRIALS: [Trial; 8] = [
     ("pods of a group start together", start_together),
     ("a preempted group stops as a whole", preempted),
     ("a pod of a StatefulSet in a group is replaced", replaced),
@@ -24,6 +24,16 @@ pub const TRIALS: [Trial; 10] = [
         other_schedulers,
     ),
     (
+        "a pod that has lost its label is stopped before the quota of its group is released",
+        without_label,
+    ),
+    ("a group ends with its pods", ends),
+    ("a pod that differs from its group waits", differs),
+];
+
+/// They need the PodGroup of `scheduling.k8s.io/v1beta1`.
+pub const KUBERNETES_TRIALS: [Trial; 2] = [
+    (
         "pods of a PodGroup of Kubernetes start with its least number",
         scheduling_group,
     ),
@@ -31,12 +41,6 @@ pub const TRIALS: [Trial; 10] = [
         "pods of a PodGroup with the policy basic start one by one",
         basic_pod_group,
     ),
-    (
-        "a pod that has lost its label is stopped before the quota of its group is released",
-        without_label,
-    ),
-    ("a group ends with its pods", ends),
-    ("a pod that differs from its group waits", differs),
 ];
 
 const CONDITION: &str = "lockkeeper.dev/PodGroup";

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
-use lockkeeper_check::Release;
+use lockkeeper_crd_schema::builtin::Release;
 use std::ffi::OsStr;
 
 /// The names of [`Release::SUPPORTED`], for help and completions.
@@ -10,7 +10,7 @@ const NAMES: [&str; Release::SUPPORTED.len()] = ["1.33", "1.34", "1.35", "1.36",
 
 /// Parses a release, also from the version of a patch release. Completions have the supported releases.
 #[derive(Clone, Debug)]
-pub(super) struct ReleaseParser;
+pub struct ReleaseParser;
 
 impl TypedValueParser for ReleaseParser {
     type Value = Release;

@@ -15,6 +15,10 @@ test:
 e2e *words:
     cargo test --locked --package lockkeeper --test e2e -- {{words}}
 
+# Run the end-to-end tests on older versions of Kubernetes: just kubernetes-versions 1.33; without one, on all
+kubernetes-versions *versions:
+    tests/versions {{versions}}
+
 # Run the drills with more load than in CI; the number is that of one step, and a drill has two to five: just drills 2000
 drills requests="2000":
     LOCKKEEPER_DRILL_REQUESTS={{requests}} cargo test --locked --package lockkeeper --test e2e -- drill
@@ -92,7 +96,7 @@ mutants-services *flags:
     tests/mutants "$@"
 
 # Long versions of the CI checks; takes hours. Its parts are recipes, which .github/workflows/nightly.yaml runs in parallel
-nightly: (fuzz "3600") nightly-drills nightly-properties mutants advisories
+nightly: (fuzz "3600") nightly-drills nightly-properties (kubernetes-versions "--of-the-day") mutants advisories
 
 # The part of nightly with clusters, images and browsers. Each drill sends at least 100,000 requests: 50,000 in each of its steps
 nightly-drills: (drills "50000") (control-drills "600") image playground report-browser tutorial

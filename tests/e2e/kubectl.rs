@@ -101,9 +101,12 @@ impl Kubectl {
     /// Runs kubectl with `input` as its standard input.
     #[track_caller]
     pub fn with_input(&self, arguments: &[&str], input: &str) -> KubectlOutput {
+        // A wait that would never end: `--request-timeout` does not bound it.
+        let bound = (arguments.first() == Some(&"delete")).then_some("--timeout=120s");
         let mut child = self
             .command()
             .args(arguments)
+            .args(bound)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

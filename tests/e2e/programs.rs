@@ -157,6 +157,11 @@ impl Programs {
     }
 }
 
+/// Whether the API server has mutating admission policies.
+pub fn has_mutating_policies() -> bool {
+    OLDER_MINOR.is_none_or(|minor| minor >= 36)
+}
+
 /// The minor release of the older Kubernetes that the environment names; `None` with the newest one.
 pub static OLDER_MINOR: LazyLock<Option<u32>> = LazyLock::new(|| {
     let binary = env::var_os("LOCKKEEPER_CONTROL_PLANE")?;

@@ -76,6 +76,28 @@ pub fn suspend_policy(kind: &DeclaredKind) -> PolicyWithBinding {
     with_binding(&name, constraints, conditions, vec![json_patch(expression)])
 }
 
+/// The policy that a new job with the queue label is suspended, for API servers without mutating policies.
+#[must_use]
+pub fn suspended_guard(kind: &DeclaredKind) -> Guard {
+    let (path, suspended, _) = kind.suspend_field();
+    let conditions = vec![condition(
+        "names-a-queue",
+        &has_label("object", labels::QUEUE_NAME),
+    )];
+    let value = literal(suspended);
+    let message = format!(
+        "{path}: must be {value} in a new job with the label {}; the controller starts the job when it has quota",
+        labels::QUEUE_NAME
+    );
+    let validations = vec![validation(
+        &is_suspended("object", path, suspended),
+        &message,
+    )];
+    let rules = vec![rule(&kind.group, &kind.version, &kind.plural, &["CREATE"])];
+    let name = format!("{}.{}.suspended", kind.plural, kind.group);
+    guard(&name, rules, conditions, validations, None)
+}
+
 /// The policy that the queue, the priority classes and the controller of a job do not change while it may run.
 #[must_use]
 pub fn running_guard(kind: &DeclaredKind) -> Guard {

@@ -2,7 +2,7 @@
 
 use super::files::Output;
 use super::{Error, ReleaseParser};
-use crate::admission_policies::declared_jobs::{running_guard, suspend_policy};
+use crate::admission_policies::declared_jobs::{running_guard, suspend_policy, suspended_guard};
 use crate::diff::source::Source;
 use crate::files::Document;
 use crate::release_features::MUTATING_POLICIES;
@@ -28,7 +28,7 @@ pub struct JobKinds {
 
     /// Kubernetes version of the cluster
     ///
-    /// Before 1.36 there are no mutating policies: none suspends new jobs.
+    /// Before 1.36 there are no mutating policies: a new job that is not suspended is rejected.
     #[arg(long, value_name = "VERSION", default_value_t, value_parser = ReleaseParser)]
     kubernetes_version: Release,
 
@@ -85,6 +85,10 @@ fn documents(kind: &DeclaredKind, arguments: &JobKinds) -> Result<Vec<Document>,
             let (policy, binding) = suspend_policy(kind);
             out.push(document(&format!("{of}-suspend"), &policy)?);
             out.push(document(&format!("{of}-suspend-binding"), &binding)?);
+        } else {
+            let (policy, binding) = suspended_guard(kind);
+            out.push(document(&format!("{of}-suspended"), &policy)?);
+            out.push(document(&format!("{of}-suspended-binding"), &binding)?);
         }
         let (policy, binding) = running_guard(kind);
         out.push(document(&format!("{of}-running"), &policy)?);

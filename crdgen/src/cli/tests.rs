@@ -420,6 +420,35 @@ fn policies_command_emits_policies_and_bindings() {
 }
 
 #[test]
+fn objects_for_older_kubernetes_omit_what_it_lacks() {
+    let of = |command, version| printed(&[command, "--kubernetes-version", version]);
+    // Its API server rejects expressions about the quantities of quotas as too expensive.
+    let oldest = of("definitions", "1.33");
+    assert!(!oldest.contains("[CQ007]") && !oldest.contains("[CQ008]"));
+    assert!(oldest.contains("[CQ013]") && oldest.contains("[CQ001]"));
+    assert_eq!(of("definitions", "v1.34.2"), printed(&["definitions"]));
+
+    let with_defaults = printed(&["policies"]);
+    assert_eq!(of("policies", "1.36"), with_defaults);
+    let validating: Vec<String> = kinds(&with_defaults)
+        .into_iter()
+        .filter(|it| it.starts_with("Validating"))
+        .collect();
+    assert_eq!(kinds(&of("policies", "1.35")), validating);
+    let default_queue = [
+        "policies",
+        "--kubernetes-version=1.35",
+        "--default-queue=main",
+        "--default-queue-namespaces=team=a",
+    ];
+    let error = run(parse(&default_queue).unwrap(), &mut Vec::new()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "--default-queue needs Kubernetes 1.36, not 1.35; use --queue-required, which rejects jobs without a queue"
+    );
+}
+
+#[test]
 fn softened_rules_move_from_schema_to_policy() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("lockkeeper.yaml");

@@ -9,7 +9,7 @@ use super::Scenario;
 use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::lockkeeper::{self, Protocol};
-use crate::programs::OLDER_MINOR;
+use crate::programs::has_mutating_policies;
 use crate::wait;
 
 /// Runs a trial.
@@ -27,7 +27,9 @@ pub fn scenarios() -> Vec<Scenario> {
     let default_queue = "jobs without a queue get the default queue of the namespace";
     let default_queue = Scenario::new(default_queue, policies::default_queue_is_added);
     all.push(default_queue.only(Protocol::Http1).since(36));
-    let trials: [(&str, Run); 5] = [
+    let guarded = Scenario::new("only the controller admits pods", pods::pods_are_guarded);
+    all.push(guarded.only(Protocol::Http1).since(36));
+    let trials: [(&str, Run); 4] = [
         (
             "only the controller writes the status and owners of Workloads",
             policies::workloads_are_guarded,
@@ -36,7 +38,6 @@ pub fn scenarios() -> Vec<Scenario> {
             "jobs without a queue are rejected where one is required",
             policies::queue_is_required,
         ),
-        ("only the controller admits pods", pods::pods_are_guarded),
         (
             "pods without a queue are rejected where one is required",
             pods::queue_is_required,
@@ -85,9 +86,8 @@ pub fn install_policies(kubectl: &Kubectl, policies: &str) {
             &["create", "--dry-run=server", "-o", "json", "-f", "-"],
             fixture::MUTATING_CONFIGURATION,
         );
-        let has_mutating = OLDER_MINOR.is_none_or(|minor| minor >= 36);
-        let is_mutated =
-            !has_mutating || is_mutated.stdout.contains("lockkeeper.dev/resource-in-use");
+        let is_mutated = !has_mutating_policies()
+            || is_mutated.stdout.contains("lockkeeper.dev/resource-in-use");
         // Mutating policies need the schema of the kind, which the API server reads a while after its CRD. Without the
         // CRD, kubectl knows no such kind.
         let job_set = kubectl.with_input(&["create", "--dry-run=server", "-f", "-"], JOB_SET);

@@ -180,3 +180,52 @@ fn queue_priority_and_owner_of_a_running_job_are_kept() {
         assert_eq!(messages(&policies, &on, &labelled), Vec::<String>::new());
     }
 }
+
+#[test]
+fn without_mutating_policies_a_new_queued_job_must_be_suspended() {
+    let queued = json!({"lockkeeper.dev/queue-name": "main"});
+    for field in suspend_fields() {
+        let kind = kind(&field);
+        let (path, suspended, started) = kind.suspend_field();
+        let (policy, binding) = suspended_guard(&kind);
+        let mut policies = PolicySet::default();
+        for object in [serde_json::to_value(policy), serde_json::to_value(binding)] {
+            policies.add(&object.unwrap());
+        }
+        let with = |value: &Value| path.wrap(value.clone())["spec"].clone();
+        for (labels, spec, is_rejected) in [
+            (&queued, with(suspended), false),
+            (&queued, with(started), true),
+            (&queued, json!({}), true),
+            (&json!({}), with(started), false),
+        ] {
+            let object = run(labels, &spec);
+            let resource = resource();
+            let request = AdmissionRequest::create(&object, &resource, Some("team"));
+            let denied: Vec<String> = policies
+                .validate(&request)
+                .into_iter()
+                .map(|it| match it.outcome {
+                    Outcome::Denied { message, .. } => message,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(
+                denied.len(),
+                usize::from(is_rejected),
+                "{object}: {denied:?}"
+            );
+            let expected = format!("{path}: must be ");
+            assert!(
+                denied.iter().all(|it| it.starts_with(&expected)),
+                "{denied:?}"
+            );
+        }
+        // An object without a spec has no suspended job either.
+        let mut bare = run(&queued, &json!({}));
+        bare.as_object_mut().unwrap().remove("spec");
+        let resource = resource();
+        let request = AdmissionRequest::create(&bare, &resource, Some("team"));
+        assert_eq!(policies.validate(&request).len(), 1, "{field}");
+    }
+}

@@ -29,6 +29,13 @@ fn job_kinds_command_emits_role_and_policies() {
         "ValidatingAdmissionPolicyBinding",
     ];
     assert_eq!(kinds(&text), expected);
+    let older = printed(&["job-kinds", "--kubernetes-version=1.35", &file]);
+    let validating = [expected[3], expected[4]];
+    let expected_before = [&expected[..1], &validating, &validating].concat();
+    assert_eq!(kinds(&older), expected_before);
+    let message =
+        "spec.suspend: must be true in a new job with the label lockkeeper.dev/queue-name";
+    assert!(older.contains(message), "{older}");
     let roles = printed(&["job-kinds", "--only-roles", &file]);
     assert_eq!(kinds(&roles), ["ClusterRole"]);
     let role: Value = serde_saphyr::from_str(&roles).unwrap();

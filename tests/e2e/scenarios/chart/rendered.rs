@@ -207,6 +207,10 @@ pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
         trial("chart: helm lint reports nothing", lint_is_clean),
         trial("chart: each value changes the rendered objects", switches),
         trial("chart: invalid values are rejected", rejected_values),
+        trial(
+            "chart: an older Kubernetes gets what it accepts",
+            older_kubernetes,
+        ),
     ]
 }
 
@@ -228,6 +232,33 @@ fn lint_is_clean(folder: &Path) {
         let remarks: Vec<&str> = remarks.collect();
         assert_eq!(remarks, ["[INFO] Chart.yaml: icon is recommended"]);
     }
+}
+
+/// `docs/kubernetes-versions.md` says what each version lacks.
+fn older_kubernetes(folder: &Path) {
+    let helm = Helm::without_cluster(folder);
+    let rendered =
+        |version: &str| helm.run(&["template", RELEASE, CHART, "--kube-version", version]);
+    for (version, has_quantities, has_mutating) in [
+        ("1.33.0", false, false),
+        ("v1.34.1-eks-0", true, false),
+        ("1.35.8", true, false),
+        ("v1.36.0", true, true),
+        ("1.37.1", true, true),
+    ] {
+        let objects = rendered(version).assert_silent().stdout;
+        for rule in ["[CQ007]", "[CQ008]"] {
+            assert_eq!(objects.contains(rule), has_quantities, "{version} {rule}");
+        }
+        assert!(objects.contains("[CQ001]"), "{version}");
+        let mutating = "kind: MutatingAdmissionPolicy\n";
+        assert_eq!(objects.contains(mutating), has_mutating, "{version}");
+    }
+    let error = rendered("1.32.9").expect_rejected();
+    assert!(
+        error.contains("requires kubeVersion: >=1.33.0-0"),
+        "{error}"
+    );
 }
 
 fn switches(folder: &Path) {

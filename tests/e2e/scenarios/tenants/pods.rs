@@ -8,6 +8,7 @@ use crate::cluster::CONTROLLER_ACCOUNT;
 use crate::fixture::Fixture;
 use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::lockkeeper::{self, Protocol};
+use crate::programs::has_mutating_policies;
 use crate::wait;
 
 const QUEUE: &str = "lockkeeper.dev/queue-name";
@@ -106,15 +107,24 @@ pub fn queue_is_required(stage: &mut Fixture, _: Protocol) {
     let policies = lockkeeper::output(&["crds", "policies", "--queue-required", &selector]);
     with_policies(stage, &policies, |kubectl| {
         let tenant = Tenant::new(kubectl.clone());
-        wait_for_gate(&tenant);
+        if has_mutating_policies() {
+            wait_for_gate(&tenant);
+        }
         let dry_run = ["create", "--dry-run=server", "-f", "-"];
         let is_rejected = || {
             let reply = tenant.with_input(&dry_run, &pod("free", false, &json!({})));
             Ok(reply.stderr.contains("need a queue").then_some(()))
         };
         wait::until(is_rejected, || "the policy has no effect".to_owned()).unwrap();
+        // Without mutating policies it has no gate here.
+        let gate = json!({"spec": {"schedulingGates": [{"name": GATE}]}});
+        let gate = if has_mutating_policies() {
+            json!({})
+        } else {
+            gate
+        };
         tenant
-            .with_input(&dry_run, &pod("queued", true, &json!({})))
+            .with_input(&dry_run, &pod("queued", true, &gate))
             .expect_accepted();
         let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": true});
         let of_job = pod(

@@ -162,9 +162,10 @@ pub fn queue_is_required(stage: &mut Fixture, _: Protocol) {
         };
         wait::until(is_rejected, || "the policy has no effect".to_owned()).unwrap();
         for kind in ["job", "jobset"] {
-            let make = |name, is_queued| super::jobs::object(kind, name, is_queued, &json!({}));
-            expect_required(&tenant.create(&make("free", false)));
-            tenant.create(&make("queued", true)).expect_accepted();
+            let unlabelled = super::jobs::object(kind, "free", false, &json!({}));
+            expect_required(&tenant.create(&unlabelled));
+            let queued = super::jobs::object(kind, "queued", true, &json!({"suspend": true}));
+            tenant.create(&queued).expect_accepted();
             // Not even while it is suspended.
             let unlabel = json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": null}}});
             expect_required(&tenant.patch(kind, "queued", &unlabel.to_string()));

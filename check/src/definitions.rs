@@ -20,7 +20,7 @@ pub(crate) use admitted::{
     Admitted, Mutable, admitted_built_in, admitted_custom_resource, mutable_built_in,
     mutable_custom_resource,
 };
-pub(crate) use built_in::check_built_in;
+pub(crate) use built_in::{check_built_in, shape_findings};
 pub(crate) use built_in_change::is_whole;
 pub(crate) use built_in_version::unserved_version;
 pub(crate) use custom_resource::check_custom_resource;

@@ -7,6 +7,7 @@ mod decode;
 mod kind_finding;
 mod moved_fields;
 mod offline_settings;
+mod pod_templates;
 mod result;
 mod schemas;
 mod user_verdict;
@@ -19,6 +20,7 @@ use self::decode::{
 };
 use self::kind_finding::kind_finding;
 use self::moved_fields::restore_field_path;
+use self::pod_templates::pod_template_findings;
 use self::result::{Findings, is_harmless, is_reported};
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
 use self::user_verdict::{apply_user_rules, kind_name};
@@ -159,7 +161,8 @@ impl KindRegistry {
         self.checks_versions = false;
     }
 
-    /// Checks objects of further kinds with these definitions. Kinds with a schema of their own keep it.
+    /// Checks objects of further kinds with these definitions, and those of Kueue's kinds in place of the built-in schemas.
+    /// lockkeeper's own kinds keep their schemas.
     pub fn set_definitions(&mut self, definitions: Arc<DefinitionSet>) {
         self.definitions = definitions;
     }
@@ -191,7 +194,7 @@ impl KindRegistry {
         let Some(kind) = self.find(object) else {
             return defaulted;
         };
-        if let Some(structure) = kind.schema.get() {
+        if let Some(structure) = self.schema(kind, object) {
             structure.apply_defaults(&mut defaulted);
         }
         if let Some(compute) = kind.defaulting {
@@ -292,8 +295,22 @@ impl KindRegistry {
     /// The schema of an object's kind, if there is one.
     #[must_use]
     pub fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
-        let own = self.find(object).and_then(|it| it.schema.get());
+        let own = self.find(object).and_then(|it| self.schema(it, object));
         own.or_else(|| self.definitions.structure(object))
+    }
+
+    /// The schema of a kind with an entry: that of a given definition in place of a replaceable one.
+    fn schema<'a>(&'a self, kind: &'a KindEntry, object: &Value) -> Option<&'a StructuralSchema> {
+        if self.is_redefined(kind, object) {
+            self.definitions.structure(object)
+        } else {
+            kind.schema.get()
+        }
+    }
+
+    /// Whether a given definition takes the place of the schema of a kind.
+    fn is_redefined(&self, kind: &KindEntry, object: &Value) -> bool {
+        kind.schema.is_replaceable() && self.definitions.has(object)
     }
 
     /// Checks an object, or its change from an old one; `None` if its kind is unknown.
@@ -309,7 +326,13 @@ impl KindRegistry {
         };
         let mut findings = Vec::new();
         let mut old = old.cloned();
-        if let Some(structure) = kind.schema.get() {
+        let is_redefined = self.is_redefined(kind, &object);
+        if let Some(structure) = kind.schema.get().filter(|_| !is_redefined) {
+            findings.extend(configured(
+                pod_template_findings(self.release, &object),
+                context.settings,
+                &identity.namespace,
+            ));
             if let Some(old) = &mut old {
                 structure.prune(old);
                 structure.apply_defaults(old);
@@ -327,10 +350,19 @@ impl KindRegistry {
         } else if let Some(found) =
             self.definition_findings(&object, old.as_ref(), identity, context)
         {
-            let is_valid = found.iter().all(is_harmless);
+            // The rules of Kueue's kinds report most breaches of expressions more exactly.
+            let is_valid = found
+                .iter()
+                .all(|it| is_harmless(it) || (is_redefined && is_expression(&it.1)));
             findings = found;
             if !is_valid {
                 return Some(KindCheckResult::partial(findings));
+            }
+            if is_redefined {
+                self.definitions.set_defaults(&mut object);
+                if let Some(old) = &mut old {
+                    self.definitions.set_defaults(old);
+                }
             }
         } else {
             let found = check_built_in(self.release, &object, old.as_ref()).unwrap_or_default();

@@ -24,8 +24,34 @@ pub(crate) fn check_built_in(
 ) -> Option<Vec<(Severity, Finding)>> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let kind = BuiltInKind::find_in(release, text("apiVersion")?, text("kind")?)?;
+    let (mut findings, has_shape) = shape(kind, object);
+    let has_values = has_shape && !is_live(object);
+    if has_values {
+        findings.extend(value_findings(kind, object, old));
+    }
+    let is_secret = kind.name() == "Secret";
+    let finished = findings.into_iter().map(|mut it| {
+        // The report may be read by more people than the secret.
+        it.value = it.value.filter(|_| !is_secret);
+        (Severity::Error, it)
+    });
+    let deprecated = deprecated_version(&kind).map(|it| (Severity::Warning, it));
+    Some(finished.chain(deprecated).collect())
+}
+
+/// The findings of [`check_built_in`] about unknown fields and wrong types alone.
+pub(crate) fn shape_findings(release: Release, object: &Value) -> Vec<Finding> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let kind = text("apiVersion")
+        .zip(text("kind"))
+        .and_then(|(version, kind)| BuiltInKind::find_in(release, version, kind));
+    kind.map_or_else(Vec::new, |kind| shape(kind, object).0)
+}
+
+/// Findings about unknown fields and wrong types, and whether the values can be validated.
+fn shape(kind: BuiltInKind, object: &Value) -> (Vec<Finding>, bool) {
     let mut findings = Vec::new();
-    let mut has_values = !is_live(object);
+    let mut has_values = true;
     for problem in kind.problems(object) {
         match problem {
             Problem::Unknown {
@@ -53,17 +79,7 @@ pub(crate) fn check_built_in(
             }
         }
     }
-    if has_values {
-        findings.extend(value_findings(kind, object, old));
-    }
-    let is_secret = kind.name() == "Secret";
-    let finished = findings.into_iter().map(|mut it| {
-        // The report may be read by more people than the secret.
-        it.value = it.value.filter(|_| !is_secret);
-        (Severity::Error, it)
-    });
-    let deprecated = deprecated_version(&kind).map(|it| (Severity::Warning, it));
-    Some(finished.chain(deprecated).collect())
+    (findings, has_values)
 }
 
 /// Findings about the values of an object that can be decoded.

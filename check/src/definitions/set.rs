@@ -145,6 +145,19 @@ impl DefinitionSet {
         })
     }
 
+    /// Removes the unknown fields of an object and sets the defaults of its kind, as the API server does. An object without a
+    /// usable definition stays as it is.
+    pub(crate) fn set_defaults(&self, object: &mut Value) {
+        let schema = self.find(object).and_then(|definition| {
+            let version = definition.version_of(object)?;
+            definition.schema(version).ok()
+        });
+        if let Some(schema) = schema {
+            schema.prune(object);
+            schema.default(object);
+        }
+    }
+
     /// The schema for corrections of an object.
     pub(crate) fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
         let definition = self.find(object)?;

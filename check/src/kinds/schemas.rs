@@ -23,6 +23,12 @@ pub struct LazySchema {
 }
 
 impl SchemaSource {
+    /// Whether a given definition of the kind takes the place of this schema: that of another project may be of another
+    /// release.
+    pub fn is_replaceable(&self) -> bool {
+        matches!(self, Self::Kueue { .. })
+    }
+
     pub fn get(&self) -> Option<&StructuralSchema> {
         match self {
             Self::None => None,

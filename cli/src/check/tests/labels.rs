@@ -114,6 +114,31 @@ fn label_key_in_annotations_is_reported() {
     );
 }
 
+/// `apis/kueue/v1beta2/topology_types.go` and `pkg/controller/constants/constants.go` of Kueue 0.13 to 0.19.
+#[test]
+fn documented_kueue_annotations_are_known() {
+    let job = "\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: sample
+  namespace: team
+  labels: {kueue.x-k8s.io/queue-name: main}
+  annotations: {kueue.x-k8s.io/prebuilt-workload-name: sample}
+spec:
+  suspend: true
+  template:
+    metadata:
+      annotations:
+        kueue.x-k8s.io/podset-slice-required-topology-constraints: '[{\"topology\": \"rack\", \"size\": 2}]'
+        kueue.x-k8s.io/safe-to-forcefully-terminate: \"true\"
+    spec: {restartPolicy: Never, containers: [{name: c, image: i}]}
+";
+    let (text, code) = run(&[("job.yaml", job)], &[]);
+    assert!(!text.contains("LA001") && !text.contains("LA002"), "{text}");
+    assert_eq!(code, 0);
+}
+
 /// Kueue's old examples have the annotation. The API server calls no webhook for a Job without the label.
 #[test]
 fn job_queue_name_in_annotation_is_reported() {

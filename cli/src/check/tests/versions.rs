@@ -135,3 +135,107 @@ fn unsupported_releases_are_usage_errors() {
         assert_eq!(error.exit_code(), 2);
     }
 }
+
+/// The definition of a ClusterQueue as an older or a newer Kueue has it: one version, fewer values, and a field of its own.
+const GIVEN_DEFINITION: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusterqueues.kueue.x-k8s.io}
+spec:
+  group: kueue.x-k8s.io
+  names: {kind: ClusterQueue, plural: clusterqueues, singular: clusterqueue, listKind: ClusterQueueList}
+  scope: Cluster
+  versions:
+  - name: v1beta1
+    served: true
+    storage: true
+    deprecated: true
+    deprecationWarning: This version is deprecated.
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              cohort: {type: string}
+              tenancy: {type: string}
+              preemption:
+                type: object
+                properties:
+                  reclaimWithinCohort: {type: string}
+                  borrowWithinCohort: {type: object, properties: {policy: {type: string}}}
+              flavorFungibility:
+                type: object
+                default: {}
+                properties:
+                  whenCanBorrow: {type: string, enum: [Borrow, TryNextFlavor], default: Borrow}
+";
+
+#[test]
+fn given_definition_takes_the_place_of_the_schema_of_a_kueue_kind() {
+    let queue = |version: &str, spec: &str| {
+        format!(
+            "apiVersion: kueue.x-k8s.io/{version}\nkind: ClusterQueue\nmetadata: {{name: team}}\nspec: {spec}\n"
+        )
+    };
+    let check = |object: &str| {
+        let files = [("crd.yaml", GIVEN_DEFINITION), ("queue.yaml", object)];
+        run(&files, &[]).0
+    };
+    let deprecated = "This version is deprecated";
+    // A field that only the given release has.
+    let text = check(&queue("v1beta1", "{tenancy: shared}"));
+    assert!(
+        !text.contains("SC005") && text.contains(deprecated),
+        "{text}"
+    );
+    // A value and a version that it does not have.
+    let newer = "{flavorFungibility: {whenCanBorrow: MayStopSearch}}";
+    let text = check(&queue("v1beta1", newer));
+    assert!(
+        text.contains("Unsupported value: \"MayStopSearch\""),
+        "{text}"
+    );
+    let text = check(&queue("v1beta2", "{}"));
+    assert!(text.contains("there is no such version"), "{text}");
+    // The rules run, also on an object with a field that would be dropped.
+    let eager = "{kohort: a, preemption: {reclaimWithinCohort: Never, borrowWithinCohort: {policy: LowerPriority}}}";
+    let text = check(&queue("v1beta1", eager));
+    assert!(text.contains("SC005") && text.contains("[CQ022]"), "{text}");
+    // The built-in schema knows the newest release.
+    let alone = queue("v1beta1", "{tenancy: shared}");
+    let text = run(&[("queue.yaml", &alone)], &[]).0;
+    assert!(text.contains("spec.tenancy"), "{text}");
+}
+
+#[test]
+fn pod_templates_of_workloads_are_checked() {
+    for version in ["lockkeeper.dev/v1alpha1", "kueue.x-k8s.io/v1beta2"] {
+        let workload = format!(
+            "apiVersion: {version}
+kind: Workload
+metadata: {{name: typo, namespace: team}}
+spec:
+  podSets:
+  - name: main
+    count: 1
+    template:
+      metdata: {{labels: {{a: b}}}}
+      spec:
+        containers:
+        - {{name: c, image: a, resourcess: {{requests: {{cpu: 1}}}}, ports: [{{containerPort: http}}]}}
+"
+        );
+        let (text, code) = run(&[("workload.yaml", &workload)], &[]);
+        for expected in [
+            "workload.yaml:9:7: error[SC005]: Workload team/typo: spec.podSets[0].template.metdata",
+            "workload.yaml:12:31: error[SC005]: Workload team/typo: spec.podSets[0].template.spec.containers[0].resourcess",
+            "did you mean resources?",
+            "spec.podSets[0].template.spec.containers[0].ports[0].containerPort",
+        ] {
+            assert!(text.contains(expected), "{version}: {expected}: {text}");
+        }
+        assert_eq!(code, 1);
+    }
+}

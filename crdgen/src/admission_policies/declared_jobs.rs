@@ -4,7 +4,7 @@
 use super::guards::{Guard, garbage_collector_condition, guard, rule, validation};
 use super::mutating::{PolicyWithBinding, add, json_patch, with_binding};
 use crate::webhooks::{MATCH_POLICY, condition};
-use k8s_openapi::api::admissionregistration::v1::MatchResources;
+use k8s_openapi::api::admissionregistration::v1::{MatchCondition, MatchResources};
 use lockkeeper_api::{GROUP, labels};
 use lockkeeper_job_kinds::{DeclaredKind, JobPath};
 use lockkeeper_policies::metadata_cel::{controllers, has_label, same_label};
@@ -68,22 +68,30 @@ pub fn suspend_policy(kind: &DeclaredKind) -> PolicyWithBinding {
         )]),
         ..MatchResources::default()
     };
-    let conditions = vec![condition(
-        "names-a-queue",
-        &has_label("object", labels::QUEUE_NAME),
-    )];
+    let conditions = new_job_conditions();
     // Where the policy fails, the controller suspends the job when it sees it.
     with_binding(&name, constraints, conditions, vec![json_patch(expression)])
+}
+
+/// The new jobs with the queue label, except those that a controller creates for an object of its own.
+///
+/// KubeRay copies the labels of a RayJob to its RayCluster (`constructRayClusterForRayJob`): suspended, it would never start. The
+/// controller of lockkeeper suspends such a job unless a declaration names it among the children of its parent.
+fn new_job_conditions() -> Vec<MatchCondition> {
+    let is_controlled = "request.userInfo.username.startsWith('system:serviceaccount:') \
+         && has(object.metadata.ownerReferences) \
+         && object.metadata.ownerReferences.exists(it, has(it.controller) && it.controller)";
+    vec![
+        condition("names-a-queue", &has_label("object", labels::QUEUE_NAME)),
+        condition("not-by-a-controller", &format!("!({is_controlled})")),
+    ]
 }
 
 /// The policy that a new job with the queue label is suspended, for API servers without mutating policies.
 #[must_use]
 pub fn suspended_guard(kind: &DeclaredKind) -> Guard {
     let (path, suspended, _) = kind.suspend_field();
-    let conditions = vec![condition(
-        "names-a-queue",
-        &has_label("object", labels::QUEUE_NAME),
-    )];
+    let conditions = new_job_conditions();
     let value = literal(suspended);
     let message = format!(
         "{path}: must be {value} in a new job with the label {}; the controller starts the job when it has quota",

@@ -39,7 +39,10 @@ pub fn scenarios() -> Vec<Scenario> {
         once(
             "chart: its service accounts have only the required permissions",
             rbac::granted_rights_are_used,
-        ),
-        once("chart: the kustomize base is accepted", kustomize::applied),
+        )
+        // Before, there are no PodGroups to list.
+        .since(37),
+        // The base is that of the newest version.
+        once("chart: the kustomize base is accepted", kustomize::applied).since(36),
     ]
 }

@@ -56,10 +56,29 @@ fn run(labels: &Value, spec: &Value) -> Value {
     })
 }
 
+fn user(name: &str) -> UserInfo {
+    UserInfo {
+        name: name.to_owned(),
+        groups: Vec::new(),
+    }
+}
+
+/// The account of a kind's controller.
+const OPERATOR: &str = "system:serviceaccount:ray-system:kuberay-operator";
+
 /// The object after the mutating policies.
 fn mutated(policies: &PolicySet, object: &Value) -> Value {
+    mutated_for(policies, object, "tenant")
+}
+
+/// The same for a request by this user.
+fn mutated_for(policies: &PolicySet, object: &Value, name: &str) -> Value {
     let resource = resource();
-    let request = AdmissionRequest::create(object, &resource, Some("team"));
+    let user = user(name);
+    let request = AdmissionRequest {
+        user: Some(&user),
+        ..AdmissionRequest::create(object, &resource, Some("team"))
+    };
     let kind = MutationKind {
         types: MergeTypes::Unknown,
         set_defaults: &|it| it,
@@ -72,10 +91,7 @@ fn mutated(policies: &PolicySet, object: &Value) -> Value {
 /// The messages of the validating policies about an update.
 fn messages(policies: &PolicySet, old: &Value, new: &Value) -> Vec<String> {
     let resource = resource();
-    let user = UserInfo {
-        name: "tenant".to_owned(),
-        groups: Vec::new(),
-    };
+    let user = user("tenant");
     let request = AdmissionRequest {
         object: new,
         old: Some(old),
@@ -200,16 +216,7 @@ fn without_mutating_policies_a_new_queued_job_must_be_suspended() {
             (&json!({}), with(started), false),
         ] {
             let object = run(labels, &spec);
-            let resource = resource();
-            let request = AdmissionRequest::create(&object, &resource, Some("team"));
-            let denied: Vec<String> = policies
-                .validate(&request)
-                .into_iter()
-                .map(|it| match it.outcome {
-                    Outcome::Denied { message, .. } => message,
-                    other => panic!("{other:?}"),
-                })
-                .collect();
+            let denied = denials(&policies, &object, "tenant");
             assert_eq!(
                 denied.len(),
                 usize::from(is_rejected),
@@ -224,8 +231,51 @@ fn without_mutating_policies_a_new_queued_job_must_be_suspended() {
         // An object without a spec has no suspended job either.
         let mut bare = run(&queued, &json!({}));
         bare.as_object_mut().unwrap().remove("spec");
-        let resource = resource();
-        let request = AdmissionRequest::create(&bare, &resource, Some("team"));
-        assert_eq!(policies.validate(&request).len(), 1, "{field}");
+        assert_eq!(denials(&policies, &bare, "tenant").len(), 1, "{field}");
+        let child = child_of_a_controller(&with(started));
+        assert_eq!(denials(&policies, &child, "tenant").len(), 1, "{field}");
+        assert_eq!(denials(&policies, &child, OPERATOR), Vec::<String>::new());
+    }
+}
+
+/// The messages of the validating policies about an object that a user creates.
+fn denials(policies: &PolicySet, object: &Value, name: &str) -> Vec<String> {
+    let resource = resource();
+    let user = user(name);
+    let request = AdmissionRequest {
+        user: Some(&user),
+        ..AdmissionRequest::create(object, &resource, Some("team"))
+    };
+    let decisions = policies.validate(&request).into_iter();
+    let messages = decisions.map(|it| match it.outcome {
+        Outcome::Denied { message, .. } => message,
+        other => panic!("{other:?}"),
+    });
+    messages.collect()
+}
+
+/// A job with the queue label of its parent, as KubeRay creates a RayCluster.
+fn child_of_a_controller(spec: &Value) -> Value {
+    let mut child = run(&json!({"lockkeeper.dev/queue-name": "main"}), spec);
+    child["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "example.com/v1", "kind": "Parent", "name": "p", "uid": "u", "controller": true,
+    }]);
+    child
+}
+
+#[test]
+fn job_of_a_controller_is_not_suspended() {
+    for field in suspend_fields() {
+        let kind = kind(&field);
+        let policies = policies(&kind);
+        let (path, _, started) = kind.suspend_field();
+        let child = child_of_a_controller(&path.wrap(started.clone())["spec"]);
+        assert_eq!(mutated_for(&policies, &child, OPERATOR), child, "{field}");
+        // A claimed owner exempts nothing, nor does an account without one.
+        assert!(kind.is_suspended(&mutated(&policies, &child)), "{field}");
+        let mut free = child.clone();
+        free["metadata"]["ownerReferences"][0]["controller"] = json!(false);
+        let after = mutated_for(&policies, &free, OPERATOR);
+        assert!(kind.is_suspended(&after), "{field}");
     }
 }

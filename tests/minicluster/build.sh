@@ -122,7 +122,7 @@ fi
 flags=(-trimpath "-ldflags=-s -w $version")
 [[ $package = . ]] || flags+=("-modfile=$modules.mod")
 key=$({
-  cat "$modules.mod" "$modules.sum" "$package/main.go"
+  cat "$modules.mod" "$modules.sum" "$package/main.go" controlplane/programs.go
   printf '%s\n' "$("$go" version)" "${flags[@]}"
   [[ $package != . ]] || printf '%s\n' "$JOBSET_VERSION"
 } | sha256)

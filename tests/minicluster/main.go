@@ -12,29 +12,18 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	"k8s.io/component-base/cli"
-	"k8s.io/kubectl/pkg/cmd"
-	"k8s.io/kubectl/pkg/cmd/util"
-	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"lockkeeper.dev/minicluster/controlplane"
 	kwokconfig "sigs.k8s.io/kwok/pkg/config"
 	kwok "sigs.k8s.io/kwok/pkg/kwok/cmd"
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
 	kwoksignals "sigs.k8s.io/kwok/pkg/utils/signals"
 )
 
-// guardVariable makes a server end with the process that started it: the
-// parent holds the write end of standard input, which closes however the
-// parent dies.
-const guardVariable = "MINICLUSTER_EXIT_WITH_STDIN"
-
-const programs = "etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, kubectl"
+const programs = "etcd, kwok, " + controlplane.Programs
 
 func main() {
 	if len(os.Args) < 2 {
@@ -45,29 +34,16 @@ func main() {
 	os.Args = os.Args[1:]
 	switch program := os.Args[0]; program {
 	case "etcd":
-		guard()
+		controlplane.Guard()
 		etcdmain.Main(os.Args)
-	case "kube-apiserver":
-		guard()
-		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
-	case "kube-controller-manager":
-		guard()
-		os.Exit(cli.Run(controllermanager.NewControllerManagerCommand()))
-	case "kube-scheduler":
-		guard()
-		os.Exit(cli.Run(scheduler.NewSchedulerCommand()))
 	case "kwok":
-		guard()
+		controlplane.Guard()
 		if err := runKwok(); err != nil {
 			fmt.Fprintf(os.Stderr, "kwok: %v\n", err)
 			os.Exit(1)
 		}
-	case "kubectl":
-		command := cmd.NewDefaultKubectlCommand()
-		if err := cli.RunNoErrOutput(command); err != nil {
-			util.CheckErr(err)
-		}
 	default:
+		controlplane.Run(program)
 		fmt.Fprintf(os.Stderr, "minicluster: no program %q; one of %s\n", program, programs)
 		os.Exit(2)
 	}
@@ -90,14 +66,4 @@ func runKwok() error {
 	command := kwok.NewCommand(ctx)
 	command.PersistentFlags().AddFlagSet(flags)
 	return command.ExecuteContext(ctx)
-}
-
-func guard() {
-	if os.Getenv(guardVariable) == "" {
-		return
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
 }

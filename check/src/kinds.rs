@@ -9,6 +9,7 @@ mod moved_fields;
 mod offline_settings;
 mod pod_templates;
 mod result;
+mod schema_validation;
 mod schemas;
 mod user_verdict;
 
@@ -22,6 +23,7 @@ use self::kind_finding::kind_finding;
 use self::moved_fields::restore_field_path;
 use self::pod_templates::pod_template_findings;
 use self::result::{Findings, is_harmless, is_reported};
+use self::schema_validation::SchemaValidation;
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
 use self::user_verdict::{apply_user_rules, kind_name};
 use crate::definitions::{
@@ -35,7 +37,6 @@ use crate::setup_error::SetupError;
 use crate::severity::Severity;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
-use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::{ClusterQueue, Workload};
@@ -45,7 +46,7 @@ use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::kinds::{self, KindVisitor};
 use lockkeeper_policies::rule::Context;
-use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
+use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
@@ -338,7 +339,13 @@ impl KindRegistry {
                 structure.apply_defaults(old);
             }
             let subject = (&mut object, old.as_ref());
-            let is_valid = self.validate_schema(structure, kind, subject, |finding| {
+            let validation = SchemaValidation {
+                structure,
+                is_namespaced: kind.is_namespaced,
+                evaluates_cel: self.evaluates_cel,
+                verifies: self.cel_cross_check.is_some(),
+            };
+            let is_valid = validation.run(subject, |finding| {
                 let rule = (&*finding.rule, Action::Enforce);
                 if let Some(severity) = severity(context.settings, rule, &identity.namespace) {
                     findings.push((severity, finding));
@@ -359,9 +366,8 @@ impl KindRegistry {
                 return Some(KindCheckResult::partial(findings));
             }
             if is_redefined {
-                self.definitions.set_defaults(&mut object);
-                if let Some(old) = &mut old {
-                    self.definitions.set_defaults(old);
+                for object in [&mut object].into_iter().chain(&mut old) {
+                    self.definitions.set_defaults(object);
                 }
             }
         } else {
@@ -488,35 +494,6 @@ impl KindRegistry {
         };
         let findings = cross_check.disagreements(name.kind, rules, object);
         findings.into_iter().map(|it| (severity, it)).collect()
-    }
-
-    /// Validates an object against its schema, and applies its defaults. Returns whether rules can run.
-    fn validate_schema(
-        &self,
-        structure: &StructuralSchema,
-        kind: &KindEntry,
-        (object, old): (&mut Value, Option<&Value>),
-        mut report: impl FnMut(Finding),
-    ) -> bool {
-        // Unknown fields alone do not prevent the rules from running.
-        structure.prune(object).into_iter().for_each(&mut report);
-        structure.apply_defaults(object);
-        let mut violations = metadata(object, kind.is_namespaced);
-        // A manifest may omit the namespace: `kubectl apply -n` sets it.
-        let namespace = FieldPath::new("metadata").field("namespace");
-        violations.retain(|it| !kind.is_namespaced || it.field != namespace);
-        violations.extend(if self.evaluates_cel {
-            structure.check(object, old)
-        } else {
-            structure.check_shape(object, old)
-        });
-        if self.cel_cross_check.is_some() {
-            violations.extend(structure.verify(object));
-        }
-        // Rules report most breaches of expressions more exactly.
-        let is_valid = violations.iter().all(is_expression);
-        violations.into_iter().for_each(report);
-        is_valid
     }
 }
 

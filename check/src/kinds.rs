@@ -5,6 +5,7 @@ mod cel_counterparts;
 mod cel_cross_check;
 mod decode;
 mod kind_finding;
+mod kind_map;
 mod moved_fields;
 mod offline_settings;
 mod pod_templates;
@@ -16,15 +17,14 @@ mod user_verdict;
 use self::catalog::Catalog;
 use self::cel_counterparts::is_expression;
 use self::cel_cross_check::CelCrossCheck;
-use self::decode::{
-    ChangeRuleFn, DefaultFn, RuleFn, check_change_rules, check_rules, compute_defaults,
-};
+use self::decode::{check_change_rules, check_rules, compute_defaults};
 use self::kind_finding::kind_finding;
+use self::kind_map::{KindEntry, KindMap};
 use self::moved_fields::restore_field_path;
 use self::pod_templates::pod_template_findings;
 use self::result::{Findings, is_harmless, is_reported};
 use self::schema_validation::SchemaValidation;
-use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
+use self::schemas::{SchemaSource, kueue_schemas, lockkeeper_schemas};
 use self::user_verdict::{apply_user_rules, kind_name};
 use crate::definitions::{
     DefinitionSet, SchemaCatalog, check_built_in, check_custom_resource, check_definition,
@@ -42,37 +42,21 @@ use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::{ClusterQueue, Workload};
 use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::decode_error;
-use lockkeeper_policies::engine::Verdict;
-use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::kinds::{self, KindVisitor};
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) use self::offline_settings::{configured, severity};
 pub use self::offline_settings::{enforce_queue_rules, offline_settings};
 pub(crate) use self::result::KindCheckResult;
 
-struct KindEntry {
-    /// `None` if the kind has only a schema.
-    rules: Option<RuleFn>,
-    change_rules: Option<ChangeRuleFn>,
-    /// Defaults that the schema does not have.
-    defaulting: Option<DefaultFn>,
-    /// The resource name in the paths of the API server.
-    plural: String,
-    is_namespaced: bool,
-    schema: SchemaSource,
-}
-
 /// All supported kinds, by API version and kind.
 pub struct KindRegistry {
-    kinds: BTreeMap<String, BTreeMap<String, KindEntry>>,
+    kinds: KindMap,
     /// These kinds, and the others of their groups.
     catalog: Catalog,
     /// The release of Kubernetes whose built-in kinds are checked.
@@ -90,22 +74,6 @@ pub struct KindRegistry {
     schema_catalog: Option<SchemaCatalog>,
 }
 
-impl KindEntry {
-    /// Runs the rules on an object, or on its change from an old one.
-    fn verdict(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Box<Finding>> {
-        match (old, self.rules, self.change_rules) {
-            (Some(old), _, Some(rules)) => rules(old, object, context),
-            (_, Some(rules), _) => rules(object, context),
-            _ => Ok(Verdict::default()),
-        }
-    }
-}
-
 impl KindVisitor for KindRegistry {
     fn kind<T: ValidatedKind>(&mut self) {
         self.add_version::<T>(&T::version(&()));
@@ -120,7 +88,7 @@ impl KindRegistry {
     /// A generated schema cannot be serialized, which is a bug.
     pub fn new(selection: &RuleSelection) -> Result<Self, SetupError> {
         let mut registry = Self {
-            kinds: BTreeMap::new(),
+            kinds: KindMap::default(),
             catalog: Catalog::default(),
             release: Release::NEWEST,
             checks_versions: true,
@@ -134,7 +102,7 @@ impl KindRegistry {
         registry.add_version::<v1beta1::Workload>(v1beta1::EQUIVALENT_VERSION);
         registry.add_version::<v1beta1::PodGroup>(v1beta1::EQUIVALENT_VERSION);
         for (definition, schema) in kueue_schemas().chain(lockkeeper_schemas()?) {
-            registry.add_schema(definition, schema);
+            registry.kinds.add_schema(definition, schema);
         }
         // Not Job: it is suspended on creation, not each time its manifest is applied.
         registry.add_defaults::<ClusterQueue>();
@@ -146,8 +114,7 @@ impl KindRegistry {
 
     /// Checks built-in kinds as this release of Kubernetes does.
     pub(crate) fn set_release(&mut self, release: Release) {
-        let versions = self.kinds.iter();
-        let kinds = versions.flat_map(|(version, kinds)| kinds.keys().map(move |it| (version, it)));
+        let kinds = self.kinds.iter().map(|(version, kind, _)| (version, kind));
         self.catalog = Catalog::new(release, kinds);
         self.release = release;
     }
@@ -162,8 +129,7 @@ impl KindRegistry {
         self.checks_versions = false;
     }
 
-    /// Checks objects of further kinds with these definitions, and those of Kueue's kinds in place of the built-in schemas.
-    /// lockkeeper's own kinds keep their schemas.
+    /// Checks objects of these kinds with their definitions, except lockkeeper's own kinds, which keep their schemas.
     pub fn set_definitions(&mut self, definitions: Arc<DefinitionSet>) {
         self.definitions = definitions;
     }
@@ -181,9 +147,7 @@ impl KindRegistry {
 
     /// Adds the defaults of the webhook, for kinds where a manifest may contain them.
     fn add_defaults<T: ValidatedKind>(&mut self) {
-        let version = T::api_version(&()).into_owned();
-        let kinds = self.kinds.get_mut(&version);
-        if let Some(kind) = kinds.and_then(|it| it.get_mut(&*T::kind(&()))) {
+        if let Some(kind) = self.kinds.get_mut(&T::api_version(&()), &T::kind(&())) {
             kind.defaulting = Some(compute_defaults::<T>);
         }
     }
@@ -192,7 +156,7 @@ impl KindRegistry {
     #[must_use]
     pub fn with_defaults(&self, object: &Value, context: &Context<'_>) -> Value {
         let mut defaulted = object.clone();
-        let Some(kind) = self.find(object) else {
+        let Some(kind) = self.kinds.find(object) else {
             return defaulted;
         };
         if let Some(structure) = self.schema(kind, object) {
@@ -231,61 +195,20 @@ impl KindRegistry {
             is_namespaced: T::NAMESPACED,
             schema: SchemaSource::None,
         };
-        let kinds = self.kinds.entry(version).or_default();
-        kinds.insert(T::kind(&()).into_owned(), kind);
-    }
-
-    /// Adds the schema of a kind, which may have no rules.
-    fn add_schema(&mut self, definition: KindDefinition, schema: SchemaSource) {
-        let kinds = self.kinds.entry(definition.version).or_default();
-        let kind = kinds.entry(definition.kind).or_insert(KindEntry {
-            rules: None,
-            change_rules: None,
-            defaulting: None,
-            plural: definition.plural,
-            is_namespaced: definition.is_namespaced,
-            schema: SchemaSource::None,
-        });
-        kind.schema = schema;
-    }
-
-    /// The newest version of a kind.
-    fn newest_version(&self, kind: &str) -> Option<&str> {
-        let mut versions = self
-            .kinds
-            .iter()
-            .filter(|(_, kinds)| kinds.contains_key(kind));
-        let (first, _) = versions.next()?;
-        let group = first.split_once('/').map_or("", |it| it.0);
-        // Later versions of the same group are newer.
-        let mut same = versions.filter(|(it, _)| it.split_once('/').map_or("", |it| it.0) == group);
-        Some(same.next_back().map_or(first, |(it, _)| it))
+        self.kinds.add(version, T::kind(&()).into_owned(), kind);
     }
 
     /// All kinds to list from a cluster: by group and kind, the newest version first.
     #[must_use]
     pub fn list_targets(&self) -> Vec<ListTarget<'_>> {
-        let mut all: Vec<ListTarget<'_>> = Vec::new();
-        for (version, kinds) in &self.kinds {
-            all.extend(kinds.iter().map(|(kind, it)| ListTarget {
-                version,
-                kind,
-                plural: &it.plural,
-            }));
-        }
-        // The versions are compared as texts: v1beta2 comes before v1beta1.
-        all.sort_by_key(|it| (it.group(), it.kind, Reverse(it.version)));
-        all
-    }
-
-    fn find(&self, object: &Value) -> Option<&KindEntry> {
-        let text = |key: &str| object.get(key).and_then(Value::as_str);
-        self.kinds.get(text("apiVersion")?)?.get(text("kind")?)
+        self.kinds.list_targets()
     }
 
     /// The name in paths and the scope of a kind with rules or a schema of its own.
     pub(crate) fn resource(&self, object: &Value) -> Option<(&str, bool)> {
-        self.find(object).map(|it| (&*it.plural, it.is_namespaced))
+        self.kinds
+            .find(object)
+            .map(|it| (&*it.plural, it.is_namespaced))
     }
 
     /// The definitions of other kinds.
@@ -296,7 +219,10 @@ impl KindRegistry {
     /// The schema of an object's kind, if there is one.
     #[must_use]
     pub fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
-        let own = self.find(object).and_then(|it| self.schema(it, object));
+        let own = self
+            .kinds
+            .find(object)
+            .and_then(|it| self.schema(it, object));
         own.or_else(|| self.definitions.structure(object))
     }
 
@@ -322,59 +248,16 @@ impl KindRegistry {
         identity: &Identity,
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
-        let Some(kind) = self.find(&object) else {
+        let Some(kind) = self.kinds.find(&object) else {
             return self.check_other_kind(&object, old, identity, context);
         };
-        let mut findings = Vec::new();
         let mut old = old.cloned();
-        let is_redefined = self.is_redefined(kind, &object);
-        if let Some(structure) = kind.schema.get().filter(|_| !is_redefined) {
-            findings.extend(configured(
-                pod_template_findings(self.release, &object),
-                context.settings,
-                &identity.namespace,
-            ));
-            if let Some(old) = &mut old {
-                structure.prune(old);
-                structure.apply_defaults(old);
-            }
-            let subject = (&mut object, old.as_ref());
-            let validation = SchemaValidation {
-                structure,
-                is_namespaced: kind.is_namespaced,
-                evaluates_cel: self.evaluates_cel,
-                verifies: self.cel_cross_check.is_some(),
-            };
-            let is_valid = validation.run(subject, |finding| {
-                let rule = (&*finding.rule, Action::Enforce);
-                if let Some(severity) = severity(context.settings, rule, &identity.namespace) {
-                    findings.push((severity, finding));
-                }
-            });
-            if !is_valid {
-                return Some(KindCheckResult::partial(findings));
-            }
-        } else if let Some(found) =
-            self.definition_findings(&object, old.as_ref(), identity, context)
-        {
-            // The rules of Kueue's kinds report most breaches of expressions more exactly.
-            let is_valid = found
-                .iter()
-                .all(|it| is_harmless(it) || (is_redefined && is_expression(&it.1)));
-            findings = found;
-            if !is_valid {
-                return Some(KindCheckResult::partial(findings));
-            }
-            if is_redefined {
-                for object in [&mut object].into_iter().chain(&mut old) {
-                    self.definitions.set_defaults(object);
-                }
-            }
-        } else {
-            let found = check_built_in(self.release, &object, old.as_ref()).unwrap_or_default();
-            findings = configured(found, context.settings, &identity.namespace);
-        }
+        let subject = (&mut object, &mut old);
+        let (findings, is_valid) = self.validate(kind, subject, identity, context);
         let mut result = KindCheckResult::partial(findings);
+        if !is_valid {
+            return Some(result);
+        }
         let user_verdict = apply_user_rules(&object, old.as_ref(), context.settings);
         // Rules read Kueue's newest version; findings name the fields of the version in the file.
         let moved = kueue::upgrade(&mut object);
@@ -382,7 +265,7 @@ impl KindRegistry {
             kueue::upgrade(old);
         }
         // The upgraded object has another apiVersion, and so another entry.
-        let kind = self.find(&object).unwrap_or(kind);
+        let kind = self.kinds.find(&object).unwrap_or(kind);
         result
             .findings
             .extend(self.cel_disagreements(kind, &object, context.settings));
@@ -406,6 +289,54 @@ impl KindRegistry {
             }
         }
         Some(result)
+    }
+
+    /// Validates an object, or its change from an old one, by the schema or definition of its kind, or as a built-in one, and
+    /// sets the defaults of both. Returns whether rules can run.
+    fn validate(
+        &self,
+        kind: &KindEntry,
+        (object, old): (&mut Value, &mut Option<Value>),
+        identity: &Identity,
+        context: &Context<'_>,
+    ) -> (Findings, bool) {
+        let namespace = &identity.namespace;
+        let is_redefined = self.is_redefined(kind, object);
+        if let Some(structure) = kind.schema.get().filter(|_| !is_redefined) {
+            let templates = pod_template_findings(self.release, object);
+            let mut findings = configured(templates, context.settings, namespace);
+            if let Some(old) = old {
+                structure.prune(old);
+                structure.apply_defaults(old);
+            }
+            let validation = SchemaValidation {
+                structure,
+                is_namespaced: kind.is_namespaced,
+                evaluates_cel: self.evaluates_cel,
+                verifies: self.cel_cross_check.is_some(),
+            };
+            let is_valid = validation.run((object, old.as_ref()), |finding| {
+                let rule = (&*finding.rule, Action::Enforce);
+                if let Some(severity) = severity(context.settings, rule, namespace) {
+                    findings.push((severity, finding));
+                }
+            });
+            return (findings, is_valid);
+        }
+        let Some(findings) = self.definition_findings(object, old.as_ref(), identity, context)
+        else {
+            let found = check_built_in(self.release, object, old.as_ref()).unwrap_or_default();
+            return (configured(found, context.settings, namespace), true);
+        };
+        if is_redefined {
+            for object in [object].into_iter().chain(old) {
+                self.definitions.set_defaults(object);
+            }
+        }
+        // The rules of Kueue's kinds report most breaches of expressions more exactly.
+        let mut all = findings.iter();
+        let is_valid = all.all(|it| is_harmless(it) || (is_redefined && is_expression(&it.1)));
+        (findings, is_valid)
     }
 
     /// Checks an object of a kind without rules: a definition, or an object of a defined or built-in kind.
@@ -435,7 +366,7 @@ impl KindRegistry {
             ))
         };
         let Some(findings) = defined.or_else(built_in) else {
-            let newest_version = |kind: &str| self.newest_version(kind);
+            let newest_version = |kind: &str| self.kinds.newest_version(kind);
             if let Some(finding) = kind_finding(object, &self.catalog, newest_version) {
                 return Some(KindCheckResult::partial(vec![(Severity::Error, finding)]));
             }

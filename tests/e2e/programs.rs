@@ -168,7 +168,7 @@ pub static OLDER_MINOR: LazyLock<Option<u32>> = LazyLock::new(|| {
     let output = Command::new(&binary)
         .args(["kubectl", "version", "--client", "--output=json"])
         .output()
-        .unwrap_or_else(|e| panic!("{binary:?} does not start: {e}"));
+        .unwrap_or_else(|e| panic!("{} does not start: {e}", binary.display()));
     let version: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let minor = version["clientVersion"]["minor"].as_str();
     Some(minor.unwrap_or_default().parse().unwrap())

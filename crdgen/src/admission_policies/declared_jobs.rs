@@ -75,8 +75,8 @@ pub fn suspend_policy(kind: &DeclaredKind) -> PolicyWithBinding {
 
 /// The new jobs with the queue label, except those that a controller creates for an object of its own.
 ///
-/// KubeRay copies the labels of a RayJob to its RayCluster (`constructRayClusterForRayJob`): suspended, it would never start. The
-/// controller of lockkeeper suspends such a job unless a declaration names it among the children of its parent.
+/// `KubeRay` copies the labels of a `RayJob` to its `RayCluster` (`constructRayClusterForRayJob`): suspended, it would never
+/// start. The controller of lockkeeper suspends such a job unless a declaration names it among the children of its parent.
 fn new_job_conditions() -> Vec<MatchCondition> {
     let is_controlled = "request.userInfo.username.startsWith('system:serviceaccount:') \
          && has(object.metadata.ownerReferences) \

@@ -20,7 +20,10 @@ pub fn scenarios() -> Vec<Scenario> {
     for (layer, by_policies) in [("policies protect", true), ("the webhook protects", false)] {
         let name = format!("{layer} running jobs from tenants");
         let run = move |stage: &mut Fixture, _: Protocol| {
-            with_layer(stage, by_policies, jobs::running_jobs_are_protected);
+            let suspends_jobs = !by_policies || has_mutating_policies();
+            with_layer(stage, by_policies, |tenant| {
+                jobs::running_jobs_are_protected(tenant, suspends_jobs);
+            });
         };
         all.push(Scenario::new(name, run).only(Protocol::Http1));
     }
@@ -57,7 +60,7 @@ const NAMESPACE: &str = "tenant-a";
 
 /// Runs a trial with the policies alone, or with the webhook alone.
 #[track_caller]
-fn with_layer(stage: &mut Fixture, by_policies: bool, trial: fn(&Tenant)) {
+fn with_layer(stage: &mut Fixture, by_policies: bool, trial: impl FnOnce(&Tenant)) {
     stage.cluster_mut().install_jobset();
     if !by_policies {
         trial(&Tenant::new(stage.with_server(Protocol::Http1, DEFAULTS)));

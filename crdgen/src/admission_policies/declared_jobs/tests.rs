@@ -254,7 +254,7 @@ fn denials(policies: &PolicySet, object: &Value, name: &str) -> Vec<String> {
     messages.collect()
 }
 
-/// A job with the queue label of its parent, as KubeRay creates a RayCluster.
+/// A job with the queue label of its parent, as `KubeRay` creates a `RayCluster`.
 fn child_of_a_controller(spec: &Value) -> Value {
     let mut child = run(&json!({"lockkeeper.dev/queue-name": "main"}), spec);
     child["metadata"]["ownerReferences"] = json!([{

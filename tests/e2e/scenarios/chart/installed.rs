@@ -12,6 +12,7 @@ use crate::fixture::{self, MUTATING_CONFIGURATION};
 use crate::helm::{self, CHART, Helm, NAMESPACE, RELEASE};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper;
+use crate::programs::has_mutating_policies;
 use crate::scenarios::certificates::server::CertificateServer;
 use crate::wait;
 
@@ -73,7 +74,8 @@ pub fn release_lifecycle() {
     let older = older_chart(&place.cluster.folder().join("older"));
     place.helm("install", &[older.to_str().unwrap()]);
     // The CRDs, the policies, and the objects that the processes need.
-    assert_eq!(place.manifest().len(), 57);
+    let mutating = if has_mutating_policies() { 12 } else { 0 };
+    assert_eq!(place.manifest().len(), 45 + mutating);
     restricted(&place);
 
     let server = start_release_webhook(&place);

@@ -3,26 +3,29 @@
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, Tenant};
-use crate::programs::has_mutating_policies;
 
 const QUEUE: &str = "lockkeeper.dev/queue-name";
 
-pub fn running_jobs_are_protected(tenant: &Tenant) {
+/// `suspends_jobs` is whether new jobs of a queue are suspended: without the webhook mutating policies do it.
+pub fn running_jobs_are_protected(tenant: &Tenant, suspends_jobs: bool) {
     for kind in ["job", "jobset"] {
-        changes_are_rejected(tenant, kind);
+        changes_are_rejected(tenant, kind, suspends_jobs);
         label_is_not_added_to_running_jobs(tenant, kind);
         other_controllers_are_rejected(tenant, kind);
-        claimed_owners_exempt_nothing(tenant, kind);
+        if suspends_jobs {
+            claimed_owners_exempt_nothing(tenant, kind);
+        }
     }
 }
 
-fn changes_are_rejected(tenant: &Tenant, kind: &str) {
+fn changes_are_rejected(tenant: &Tenant, kind: &str, suspends_jobs: bool) {
     tenant
         .create(&object(kind, "runs", true, &json!({})))
         .expect_accepted();
-    assert!(
-        is_suspended(tenant, kind, "runs") || !has_mutating_policies(),
-        "a new {kind} waits"
+    assert_eq!(
+        is_suspended(tenant, kind, "runs"),
+        suspends_jobs,
+        "a new {kind}"
     );
     let resume = json!({"spec": {"suspend": false}}).to_string();
     tenant.patch(kind, "runs", &resume).expect_accepted();

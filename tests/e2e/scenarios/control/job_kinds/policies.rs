@@ -3,6 +3,7 @@
 use super::super::fixture::ControllerFixture;
 use super::training_run::{apply, declaration, definition, install, run};
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::kubectl::Kubectl;
 use crate::wait;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -43,24 +44,7 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
         || "the job is not suspended".to_owned(),
     );
     is_suspended.unwrap_or_else(|e| panic!("{e}"));
-    // KubeRay copies the labels of a RayJob to its RayCluster, which has to run.
-    let mut child = run("child", false);
-    child["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": "u", "controller": true,
-    }]);
-    for (account, is_suspended) in [
-        ("system:serviceaccount:ray-system:operator", false),
-        ("tenant", true),
-    ] {
-        let arguments = [
-            &["--as", account, "--as-group=system:masters"][..],
-            &dry_run,
-        ]
-        .concat();
-        let output = kubectl.with_input(&arguments, &child.to_string());
-        let object: Value = serde_json::from_str(&output.expect_accepted().stdout).unwrap();
-        assert_eq!(object["spec"]["suspend"] == true, is_suspended, "{account}");
-    }
+    children_of_controllers_run(kubectl, &dry_run);
     site.objects.create(&run("train", false));
     let started = json!({"spec": {"suspend": false}});
     site.objects.patch("TrainingRun", "train", &started);
@@ -88,4 +72,21 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
         .with_input(&["delete", "-f", "-"], &emitted)
         .expect_accepted();
     site.stop();
+}
+
+/// `KubeRay` copies the labels of a `RayJob` to its `RayCluster`, which has to run.
+fn children_of_controllers_run(kubectl: &Kubectl, dry_run: &[&str]) {
+    let mut child = run("child", false);
+    child["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": "u", "controller": true,
+    }]);
+    for (account, is_suspended) in [
+        ("system:serviceaccount:ray-system:operator", false),
+        ("tenant", true),
+    ] {
+        let arguments = [&["--as", account, "--as-group=system:masters"][..], dry_run].concat();
+        let output = kubectl.with_input(&arguments, &child.to_string());
+        let object: Value = serde_json::from_str(&output.expect_accepted().stdout).unwrap();
+        assert_eq!(object["spec"]["suspend"] == true, is_suspended, "{account}");
+    }
 }

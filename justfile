@@ -96,10 +96,14 @@ mutants-services *flags:
     tests/mutants "$@"
 
 # Long versions of the CI checks; takes hours. Its parts are recipes, which .github/workflows/nightly.yaml runs in parallel
-nightly: (fuzz "3600") nightly-drills nightly-properties (kubernetes-versions "--of-the-day") mutants advisories
+nightly: (fuzz "3600") nightly-drills nightly-kubernetes nightly-properties mutants advisories
 
 # The part of nightly with clusters, images and browsers. Each drill sends at least 100,000 requests: 50,000 in each of its steps
 nightly-drills: (drills "50000") (control-drills "600") image playground report-browser tutorial
+
+# The part of nightly with an older version of Kubernetes, another each night
+nightly-kubernetes:
+    tests/versions --of-the-day
 
 # The part of nightly with long versions of tests
 nightly-properties:

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::ROOT;
+use crate::programs::OLDER_MINOR;
 
 /// The folder of the chart, relative to the root of the repository.
 pub const CHART: &str = "charts/lockkeeper";
@@ -116,6 +117,27 @@ impl Helm {
             NAMESPACE,
             "--values",
             path.to_str().unwrap(),
+        ])
+    }
+
+    /// Renders the chart with these values for the version of Kubernetes that the tests run on.
+    #[track_caller]
+    pub fn template_for_cluster(&self, values: &str) -> ToolOutput {
+        let Some(minor) = *OLDER_MINOR else {
+            return self.template(values);
+        };
+        let (path, version) = (self.values(values), format!("1.{minor}.0"));
+        let path = path.to_str().unwrap();
+        self.run(&[
+            "template",
+            RELEASE,
+            CHART,
+            "--namespace",
+            NAMESPACE,
+            "--values",
+            path,
+            "--kube-version",
+            &version,
         ])
     }
 

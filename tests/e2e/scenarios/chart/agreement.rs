@@ -82,7 +82,7 @@ fn same_objects(folder: &Path, config: &str, command: &[&str], kind: &str, count
     let command = [command, &["--config", file.to_str().unwrap()]].concat();
     let printed = of_kind(&lockkeeper::output(&command), kind);
     let rendered = Helm::without_cluster(folder)
-        .template(&values)
+        .template_for_cluster(&values)
         .assert_silent()
         .stdout;
     assert_eq!(printed.len(), count);

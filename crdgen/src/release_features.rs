@@ -38,6 +38,7 @@ pub(crate) fn accepted_since_at<'a>(
     expressions: impl IntoIterator<Item = Option<&'a str>>,
 ) -> Option<Release> {
     let mut expressions = expressions.into_iter().flatten();
-    let parses_quantity = expressions.any(|it| it.contains("uantity(string("));
+    let parses_quantity =
+        expressions.any(|it| it.contains("isQuantity(") || it.contains("quantity("));
     (is_about_items && parses_quantity).then_some(BOUNDED_QUANTITIES)
 }

@@ -108,37 +108,24 @@ impl Helm {
     /// Renders the chart with these values.
     #[track_caller]
     pub fn template(&self, values: &str) -> ToolOutput {
-        let path = self.values(values);
-        self.run(&[
-            "template",
-            RELEASE,
-            CHART,
-            "--namespace",
-            NAMESPACE,
-            "--values",
-            path.to_str().unwrap(),
-        ])
+        self.render(values, &[])
     }
 
     /// Renders the chart with these values for the version of Kubernetes that the tests run on.
     #[track_caller]
     pub fn template_for_cluster(&self, values: &str) -> ToolOutput {
-        let Some(minor) = *OLDER_MINOR else {
-            return self.template(values);
-        };
-        let (path, version) = (self.values(values), format!("1.{minor}.0"));
+        let version = OLDER_MINOR.map(|minor| format!("--kube-version=1.{minor}.0"));
+        self.render(values, version.as_slice())
+    }
+
+    #[track_caller]
+    fn render(&self, values: &str, more: &[String]) -> ToolOutput {
+        let path = self.values(values);
         let path = path.to_str().unwrap();
-        self.run(&[
-            "template",
-            RELEASE,
-            CHART,
-            "--namespace",
-            NAMESPACE,
-            "--values",
-            path,
-            "--kube-version",
-            &version,
-        ])
+        let mut flags = vec!["template", RELEASE, CHART, "--namespace", NAMESPACE];
+        flags.extend(["--values", path]);
+        flags.extend(more.iter().map(String::as_str));
+        self.run(&flags)
     }
 
     /// Writes these values to a file.

@@ -9,7 +9,7 @@ mod undeclared;
 
 use self::fields::fields_have_effects;
 use self::mismatch::definition_mismatch_is_reported;
-use self::policies::emitted_policies_guard_jobs;
+use self::policies::{emitted_policies_guard_jobs, emitted_policies_require_suspension};
 use self::shipped::{Shipped, shipped};
 use self::training_run::{
     apply, conditions, declaration, definition, install, remove, run, spot_queue, wait_for_start,
@@ -24,7 +24,7 @@ use crate::wait;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-pub const TRIALS: [Trial; 7] = [
+pub const TRIALS: [Trial; 8] = [
     (
         "a declared job is queued, preempted and resumed",
         life_of_a_declared_job,
@@ -46,6 +46,10 @@ pub const TRIALS: [Trial; 7] = [
     (
         "a declaration is compared with its definition",
         definition_mismatch_is_reported,
+    ),
+    (
+        "without mutating policies a new declared job must be suspended",
+        emitted_policies_require_suspension,
     ),
 ];
 

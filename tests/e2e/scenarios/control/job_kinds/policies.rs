@@ -15,16 +15,7 @@ const RESOURCE: &str = "trainingruns.training.example.com";
 pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     install(&mut site, &definition());
-    let declaration = declaration("item.replicas")["items"][0].to_string();
-    let file = site.stage.cluster().folder().join("jobkind.json");
-    std::fs::write(&file, &declaration).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
-        .args(["crds", "job-kinds"])
-        .arg(&file)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let emitted = String::from_utf8(output.stdout).unwrap();
+    let emitted = emitted(&mut site, &[]);
     apply(&mut site, &emitted);
     let kubectl = site.stage.cluster().kubectl();
     // The policies are in effect a moment after they are created.
@@ -76,17 +67,71 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
 
 /// `KubeRay` copies the labels of a `RayJob` to its `RayCluster`, which has to run.
 fn children_of_controllers_run(kubectl: &Kubectl, dry_run: &[&str]) {
-    let mut child = run("child", false);
-    child["metadata"]["ownerReferences"] = json!([{
-        "apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": "u", "controller": true,
-    }]);
-    for (account, is_suspended) in [
-        ("system:serviceaccount:ray-system:operator", false),
-        ("tenant", true),
-    ] {
+    let child = child_of_a_controller();
+    for (account, is_suspended) in [(OPERATOR, false), ("tenant", true)] {
         let arguments = [&["--as", account, "--as-group=system:masters"][..], dry_run].concat();
         let output = kubectl.with_input(&arguments, &child.to_string());
         let object: Value = serde_json::from_str(&output.expect_accepted().stdout).unwrap();
         assert_eq!(object["spec"]["suspend"] == true, is_suspended, "{account}");
     }
+}
+
+/// The output of the command for the declaration.
+fn emitted(site: &mut ControllerFixture<'_>, flags: &[&str]) -> String {
+    let declaration = declaration("item.replicas")["items"][0].to_string();
+    let file = site.stage.cluster().folder().join("jobkind.json");
+    std::fs::write(&file, &declaration).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args(["crds", "job-kinds"])
+        .args(flags)
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The policies for API servers without mutating policies: a new job with a queue is rejected unless it is suspended.
+pub(super) fn emitted_policies_require_suspension(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
+    install(&mut site, &definition());
+    let emitted = emitted(&mut site, &["--kubernetes-version=1.35"]);
+    apply(&mut site, &emitted);
+    let kubectl = site.stage.cluster().kubectl();
+    let create = |account: &str, job: &Value| {
+        let dry_run = ["create", "--dry-run=server", "-f", "-", "--as", account];
+        let arguments = [&dry_run[..], &["--as-group=system:masters"]].concat();
+        kubectl.with_input(&arguments, &job.to_string())
+    };
+    // The policy is in effect a moment after it is created.
+    let is_rejected = wait::until(
+        || Ok((create("tenant", &run("train", false)).code == Some(1)).then_some(())),
+        || "a job that is not suspended is accepted".to_owned(),
+    );
+    is_rejected.unwrap_or_else(|e| panic!("{e}"));
+    let stderr = create("tenant", &run("train", false)).stderr;
+    let expected =
+        "spec.suspend: must be true in a new job with the label lockkeeper.dev/queue-name";
+    assert!(stderr.contains(expected), "{stderr}");
+    create("tenant", &run("train", true)).expect_accepted();
+    let mut free = run("train", false);
+    free["metadata"]["labels"] = json!({});
+    create("tenant", &free).expect_accepted();
+    create(OPERATOR, &child_of_a_controller()).expect_accepted();
+    kubectl
+        .with_input(&["delete", "-f", "-"], &emitted)
+        .expect_accepted();
+    site.stop();
+}
+
+/// The account of a kind's controller.
+const OPERATOR: &str = "system:serviceaccount:ray-system:operator";
+
+/// A job that is not suspended, with a controller.
+fn child_of_a_controller() -> Value {
+    let mut child = run("child", false);
+    child["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": "u", "controller": true,
+    }]);
+    child
 }

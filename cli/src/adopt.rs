@@ -1,4 +1,4 @@
-//! `lockkeeper adopt`: imports running Jobs and JobSets into a LocalQueue without stopping them.
+//! `lockkeeper adopt`: imports running jobs into a LocalQueue without stopping them.
 
 mod adoption;
 mod apply;
@@ -24,14 +24,14 @@ use crate::live_names;
 use crate::standard_output::print;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration};
-use adoption::Clients;
+use adoption::{ApplyOptions, Clients};
 use anyhow::{Context, anyhow};
-use apply::ApplyOptions;
 use clap::{Args, ValueEnum};
+use lockkeeper_controller::job_adapters::JobKinds;
 use plan::Plan;
 use progress::Progress;
 use quota_check::Settings;
-use selection::{JobName, Selection};
+use selection::{JobArgument, Selection};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -51,9 +51,9 @@ const CONTROLLER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockke
 /// Flags of `lockkeeper adopt`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Names: NAME of a Job, job/NAME or jobset/NAME [default: all that run]
+    /// Names: NAME of a Job, or KIND/NAME [default: all that run]
     #[arg(value_name = "JOB")]
-    jobs: Vec<JobName>,
+    jobs: Vec<JobArgument>,
 
     /// LocalQueue in the namespace of the jobs
     #[arg(long, value_name = "LOCALQUEUE")]
@@ -147,7 +147,10 @@ async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Fai
         arguments.context.as_deref(),
     );
     let reader = connect(file, context).await.map_err(Failure::Usage)?;
-    let selection = selected_jobs(arguments, &reader);
+    let job_kinds = listing::list_job_kinds(&reader.client)
+        .await
+        .map_err(|error| unreadable(error, &reader))?;
+    let selection = selected_jobs(arguments, &reader, job_kinds)?;
     let objects = listing::list(&reader.client, &selection, arguments.selector.as_deref())
         .await
         .map_err(|error| unreadable(error, &reader))?;
@@ -164,6 +167,7 @@ async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Fai
         };
         let options = ApplyOptions {
             settings: &settings,
+            job_kinds: &selection.job_kinds,
             is_partial: flags.partial,
             timeout: Duration::from_secs(flags.timeout),
         };
@@ -174,14 +178,21 @@ async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Fai
     Ok(plan)
 }
 
-fn selected_jobs(arguments: &Arguments, reader: &Connection) -> Selection {
+fn selected_jobs(
+    arguments: &Arguments,
+    reader: &Connection,
+    job_kinds: JobKinds,
+) -> Result<Selection, Failure> {
+    let jobs = arguments.jobs.iter().map(|it| it.resolve(&job_kinds));
+    let jobs = jobs.collect::<Result<_, _>>();
     let namespace = arguments.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| reader.namespace.clone());
-    Selection {
+    Ok(Selection {
         queue: arguments.queue.clone(),
         namespace: (!arguments.all_namespaces).then_some(namespace),
-        jobs: arguments.jobs.iter().cloned().collect(),
-    }
+        jobs: jobs.map_err(|error| Failure::Usage(anyhow!(error)))?,
+        job_kinds,
+    })
 }
 
 fn unreadable(error: ListError, reader: &Connection) -> Failure {

@@ -16,7 +16,7 @@ pub use reconciler::{
     AdoptionState, Change, Counters, DeclaredJobKind, DefinitionCheck, EventBatch, Eviction, Input,
     JobRead, ObjectRef, Output, QuotaUsage, Reconciler, Settings, WriteId, WriteOp, WritePurpose,
     WriteRequest, WriteResult, adoption_admission_patch, adoption_label_patch, adoption_manifest,
-    adoption_state, manifest_of_job,
+    adoption_request_patch, adoption_state, manifest_of_job,
 };
 pub use runtime::{
     DecisionLogTarget, Health, LeaseSettings, LeaseTiming, LivePreview, RunError, RunSettings, run,

@@ -12,6 +12,7 @@
 
 mod adopted_workload;
 mod adoption;
+mod adoption_holds;
 mod backoff;
 mod counters;
 mod cycle_state;
@@ -54,7 +55,7 @@ mod write_tracker;
 
 pub use adopted_workload::{
     AdoptionState, adoption_admission_patch, adoption_label_patch, adoption_manifest,
-    adoption_state, manifest_of_job,
+    adoption_request_patch, adoption_state, manifest_of_job,
 };
 pub use counters::{Counters, Eviction};
 pub use declared_job_kind::{DeclaredJobKind, DefinitionCheck};

@@ -20,7 +20,7 @@ use error::CERTIFICATE;
 pub use error::Error;
 use files::Output;
 pub use job_kinds::JobKinds;
-use job_kinds::job_kind_documents;
+use job_kinds::{job_kind_documents, read_job_kinds};
 use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_api::names::is_dns_label;
 use lockkeeper_crd_schema::builtin::Release;
@@ -122,6 +122,12 @@ pub struct Webhooks {
 
     #[command(flatten)]
     rules: RuleDirs,
+
+    /// Files or folders with `JobKind` objects whose new jobs the webhook suspends
+    ///
+    /// With webhook.preview in the configuration it also says what the controller will do with them.
+    #[arg(long, value_name = "PATH")]
+    job_kinds: Vec<String>,
 
     /// cert-manager Certificate whose CA bundle is injected
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = certificate, conflicts_with = "ca_bundle")]
@@ -358,7 +364,14 @@ impl Webhooks {
         let (config, settings) = read_config(self.config.as_deref(), &rules)?;
         let mut foreign_kinds = config.webhook.foreign_kinds;
         foreign_kinds.extend(&self.foreign);
-        Ok(registrations(&foreign_kinds, &settings))
+        let mut out = registrations(&foreign_kinds, &settings);
+        if !self.job_kinds.is_empty() {
+            let declared = read_job_kinds(&self.job_kinds)?;
+            out.extend(declared.iter().map(|it| {
+                registry::declared(&it.group, &it.version, &it.plural, config.webhook.preview)
+            }));
+        }
+        Ok(out)
     }
 }
 

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
 use lockkeeper_api::{GROUP, labels};
+use lockkeeper_policies::metadata_cel::is_created_by_a_controller;
 use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
@@ -148,6 +149,9 @@ fn name(kind: &Registration, verb: &str) -> String {
             (version, group) => format!(".{version}.{group}"),
         };
         return format!("{plural}{of}.rules.{GROUP}");
+    }
+    if kind.is_declared {
+        return format!("{plural}.{group}.jobs.{GROUP}");
     }
     match kind.foreign {
         None => format!("{plural}.{verb}.{GROUP}"),
@@ -299,16 +303,28 @@ pub(crate) fn match_conditions(kind: &Registration, selected_by: &[&str]) -> Vec
         ));
     }
     // It removes references to deleted owners, also of running jobs.
-    if selected_by.contains(&labels::QUEUE_NAME) && !kind.user_rules_only {
+    if selected_by.contains(&labels::QUEUE_NAME) && !kind.user_rules_only && !kind.is_declared {
         conditions.push(condition(
             "not-an-update-of-the-garbage-collector",
             NOT_BY_GARBAGE_COLLECTOR,
         ));
     }
+    if kind.is_declared {
+        conditions.push(not_by_a_controller());
+    }
     if selected_by.len() > 1 {
         conditions.push(condition("has-a-label", &has_one_of(selected_by)));
     }
     conditions
+}
+
+/// The condition that a new object is not one that a controller creates for an object of its own.
+pub(crate) fn not_by_a_controller() -> MatchCondition {
+    let is_created_by_a_controller = is_created_by_a_controller("object");
+    condition(
+        "not-by-a-controller",
+        &format!("!({is_created_by_a_controller})"),
+    )
 }
 
 pub(crate) fn condition(name: &str, expression: &str) -> MatchCondition {

@@ -12,7 +12,7 @@ use lockkeeper_api::JobKind;
 use lockkeeper_job_kinds::{
     CompileError, DeclaredJob, DeclaredKind, PodSetWrite, check_against_definition,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -225,4 +225,76 @@ fn worker_groups_of_a_ray_job_count_hosts() {
     assert_eq!(pods(&kind, &spec("HTTPMode")), workers);
     let with_submitter = [&workers[..], &[r#"submitter 1 {"cpu":"100m"}"#]].concat();
     assert_eq!(pods(&kind, &spec("K8sJobMode")), with_submitter);
+}
+
+/// The states of the projects' controllers, as Kueue's integration tests of the same kinds use them.
+#[test]
+fn states_of_shipped_kinds_are_read() {
+    let ray = |deployment: &str, job: &str, cluster: &str| json!({"jobDeploymentStatus": deployment, "jobStatus": job, "rayClusterName": cluster});
+    let spark = |state: &str| json!({"driverInfo": {}, "applicationState": {"state": state}});
+    let mpi = |of: &str| json!({"conditions": [{"type": of, "status": "True"}]});
+    for (resource, status, expected) in [
+        (
+            "rayjobs.ray.io",
+            ray("Complete", "SUCCEEDED", "c"),
+            Some(true),
+        ),
+        ("rayjobs.ray.io", ray("Failed", "FAILED", "c"), Some(false)),
+        ("rayjobs.ray.io", ray("Running", "RUNNING", "c"), None),
+        ("rayjobs.ray.io", ray("Retrying", "FAILED", "c"), None),
+        (
+            "rayjobs.ray.io",
+            ray("ValidationFailed", "FAILED", ""),
+            Some(false),
+        ),
+        // The cluster runs.
+        (
+            "rayjobs.ray.io",
+            ray("ValidationFailed", "FAILED", "c"),
+            None,
+        ),
+        ("rayclusters.ray.io", json!({"state": "failed"}), None),
+        (
+            "sparkapplications.sparkoperator.k8s.io",
+            spark("COMPLETED"),
+            Some(true),
+        ),
+        (
+            "sparkapplications.sparkoperator.k8s.io",
+            spark("FAILED"),
+            Some(false),
+        ),
+        (
+            "sparkapplications.sparkoperator.k8s.io",
+            spark("FAILING"),
+            None,
+        ),
+        (
+            "sparkapplications.sparkoperator.k8s.io",
+            spark("SUBMISSION_FAILED"),
+            None,
+        ),
+        ("mpijobs.kubeflow.org", mpi("Succeeded"), Some(true)),
+        ("mpijobs.kubeflow.org", mpi("Failed"), Some(false)),
+        ("mpijobs.kubeflow.org", mpi("Restarting"), None),
+    ] {
+        let kind = checked(resource);
+        let spec = match resource.split('.').next().unwrap() {
+            "sparkapplications" => json!({"type": "Scala", "driver": {}, "executor": {}}),
+            "mpijobs" => json!({"mpiReplicaSpecs": {"Worker": {"template": {"spec": {}}}}}),
+            "rayjobs" => {
+                json!({"rayClusterSpec": {"headGroupSpec": {"template": {"spec": {}}}, "workerGroupSpecs": []}})
+            }
+            _ => json!({"headGroupSpec": {"template": {"spec": {}}}, "workerGroupSpecs": []}),
+        };
+        let object = json!({
+            "apiVersion": format!("{}/{}", kind.group, kind.version), "kind": kind.kind,
+            "metadata": {"name": "a", "namespace": "team"}, "spec": spec, "status": status,
+        });
+        let job = kind
+            .read(&object)
+            .unwrap_or_else(|e| panic!("{resource}: {e}"));
+        let result = job.result.map(|it| it.is_success);
+        assert_eq!(result, expected, "{resource} {status}");
+    }
 }

@@ -8,6 +8,7 @@ use crate::cluster_view::{
     PriorityClassFacts, QuotaFacts, Referrers, TemplatesFacts,
 };
 use crate::cohort_trees::{FlavorFacts, LocalQueueFacts, NodeFacts, NodeKind, Tree};
+use crate::declared_suspension::DeclaredSuspension;
 use crate::multimap::remove_from;
 pub use crate::object_kind::IndexedKind;
 use crate::object_kind::Project;
@@ -50,6 +51,8 @@ pub enum Facts {
     LocalQueue(Project, LocalQueueFacts),
     /// Of a `WorkloadPriorityClass`: its value.
     WorkloadPriorityClass(i32),
+    /// Of a JobKind without mistakes.
+    JobKind(Arc<DeclaredSuspension>),
 }
 
 impl Facts {
@@ -67,6 +70,7 @@ impl Facts {
             Self::ResourceFlavor(project, _) => IndexedKind::ResourceFlavor(*project),
             Self::LocalQueue(project, _) => IndexedKind::LocalQueue(*project),
             Self::WorkloadPriorityClass(_) => IndexedKind::WorkloadPriorityClass,
+            Self::JobKind(_) => IndexedKind::JobKind,
         }
     }
 }
@@ -177,6 +181,20 @@ impl Index {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
 
+    /// How jobs of a kind are suspended, if a JobKind declares the kind. Costs the number of JobKinds.
+    #[must_use]
+    pub fn declared_suspension(&self, group: &str, kind: &str) -> Option<Arc<DeclaredSuspension>> {
+        let first = (IndexedKind::JobKind, ObjectName::default());
+        let all = self.objects.range(first..);
+        let mut declared = all.map_while(|(_, facts)| match facts {
+            Facts::JobKind(it) => Some(it),
+            _ => None,
+        });
+        declared
+            .find(|it| it.group == group && it.kind == kind)
+            .cloned()
+    }
+
     fn link(&mut self, name: &ObjectName, facts: &Facts) {
         match facts {
             Facts::PriorityClass(class) => {
@@ -204,7 +222,7 @@ impl Index {
                 }
             }
             Facts::ElasticQuota(facts) => self.quotas.insert(name, facts),
-            Facts::Templates(_) => {}
+            Facts::Templates(_) | Facts::JobKind(_) => {}
             Facts::ClusterQueue(project, facts) => {
                 let tree = self.tree_mut(*project);
                 tree.insert_node(NodeKind::Queue, &name.name, facts);
@@ -245,7 +263,7 @@ impl Index {
                 }
             }
             Facts::ElasticQuota(facts) => self.quotas.remove(name, facts),
-            Facts::Templates(_) => {}
+            Facts::Templates(_) | Facts::JobKind(_) => {}
             Facts::ClusterQueue(project, facts) => {
                 let tree = self.tree_mut(*project);
                 tree.remove_node(NodeKind::Queue, &name.name, facts);

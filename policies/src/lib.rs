@@ -13,6 +13,7 @@ pub mod cel;
 pub mod cel_defaults;
 pub mod cluster_view;
 pub mod cohort_trees;
+pub mod declared_suspension;
 pub mod decode_error;
 pub mod defaulting;
 pub mod engine;

@@ -32,11 +32,13 @@ pub enum IndexedKind {
     LocalQueue(Project),
     /// Kueue's `WorkloadPriorityClass`.
     WorkloadPriorityClass,
+    /// lockkeeper's JobKind.
+    JobKind,
 }
 
 impl IndexedKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::PriorityClass,
         Self::Workload,
         Self::Pod,
@@ -51,6 +53,7 @@ impl IndexedKind {
         Self::ResourceFlavor(Project::Kueue),
         Self::LocalQueue(Project::Kueue),
         Self::WorkloadPriorityClass,
+        Self::JobKind,
     ];
 
     /// The project with the quota trees that objects of this kind belong to; `None` for kinds in no tree.
@@ -76,6 +79,7 @@ impl IndexedKind {
             Self::ResourceFlavor(_) => "ResourceFlavor",
             Self::LocalQueue(_) => "LocalQueue",
             Self::WorkloadPriorityClass => "WorkloadPriorityClass",
+            Self::JobKind => "JobKind",
         }
     }
 }

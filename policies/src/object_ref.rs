@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// The namespace and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
     /// The namespace; empty for cluster-scoped kinds.
     pub namespace: String,

@@ -13,6 +13,7 @@ use crate::settings::Settings;
 use crate::suppression_rule;
 use crate::validated_kind::{ValidatedKind, WebhookScope};
 use lockkeeper_api::config::{Config, ForeignKinds};
+use lockkeeper_api::labels;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct Registration {
     pub group: String,
     /// The API version.
     pub version: String,
-    /// The kind.
+    /// The kind; empty for one that a `JobKind` declares.
     pub kind: String,
     /// The plural, as in a URL.
     pub plural: String,
@@ -37,6 +38,8 @@ pub struct Registration {
     /// Whether only user rules need the kind. Then every object of the kind is sent, and [`Self::namespaced`] is not
     /// known.
     pub user_rules_only: bool,
+    /// Whether a `JobKind` declares the kind, so that the webhook suspends its new jobs.
+    pub is_declared: bool,
     /// The labels of which an object must carry one; none selects all objects.
     pub selected_by: &'static [&'static str],
     /// Those of which an object must carry one to be sent for defaults.
@@ -205,6 +208,33 @@ pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Reg
     out
 }
 
+/// The registration of a kind that a `JobKind` declares: its new jobs with the queue label are suspended. With previews the
+/// webhook also says what the controller will do with them.
+#[must_use]
+pub fn declared(group: &str, version: &str, plural: &str, has_previews: bool) -> Registration {
+    let created = || BTreeSet::from([Operation::Create]);
+    Registration {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: String::new(),
+        plural: plural.to_owned(),
+        namespaced: true,
+        own: false,
+        foreign: None,
+        user_rules_only: false,
+        is_declared: true,
+        selected_by: &[labels::QUEUE_NAME],
+        defaults_selected_by: &[labels::QUEUE_NAME],
+        validated_on: if has_previews {
+            created()
+        } else {
+            BTreeSet::new()
+        },
+        defaulted_on: created(),
+        cel_defaults: &[],
+    }
+}
+
 /// The kinds of another project, including those without an enabled rule.
 fn foreign_registrations(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
     Registrations::collect(WebhookScope::Foreign(kinds), settings)
@@ -301,6 +331,7 @@ fn registration<T: ValidatedKind>() -> Registration {
         own: T::OWN,
         foreign: None,
         user_rules_only: false,
+        is_declared: false,
         selected_by: T::SELECTED_BY,
         defaults_selected_by: T::DEFAULTS_SELECTED_BY,
         validated_on: operations.copied().collect(),

@@ -1,10 +1,12 @@
 //! Maps the kind of a request to the rules and defaults of its type.
 
+mod declared_jobs;
 mod decode;
 mod mutate;
 mod user_rules;
 mod validate;
 
+pub(crate) use declared_jobs::{declaration, suspend_new_job};
 pub(crate) use user_rules::{has_user_rules, validate_user_rules};
 
 use crate::admission_review::AdmissionRequest;

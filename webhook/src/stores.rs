@@ -14,12 +14,13 @@ use kube::discovery::ApiResource;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource};
 use lockkeeper_api::config::ForeignKinds;
-use lockkeeper_api::{GROUP, Workload, labels};
+use lockkeeper_api::{GROUP, JobKind, Workload, labels};
 use lockkeeper_kube_support::api_client::{ApiClients, WatchAges};
 use lockkeeper_kube_support::list_item::ListItem;
 use lockkeeper_kube_support::slim_object::SlimObject;
 use lockkeeper_kube_support::watch_stream::watch_config;
 use lockkeeper_policies::cohort_trees::Project;
+use lockkeeper_policies::declared_suspension::DeclaredSuspension;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use serde::Deserialize;
@@ -165,8 +166,15 @@ const RESOURCE_FLAVORS: Store = store(
 );
 const LOCAL_QUEUES: Store = store("localqueues", IndexedKind::LocalQueue(Project::Lockkeeper));
 
-/// The stores that always exist.
-const STORES: [Store; 7] = [
+/// Absent while the CRDs of an earlier release are installed.
+const JOB_KINDS: Store = Store {
+    name: "jobkinds",
+    kind: IndexedKind::JobKind,
+    is_optional: true,
+};
+
+/// The stores of the kinds that rules and defaults of every configuration read.
+const STORES: [Store; 8] = [
     PRIORITY_CLASSES,
     WORKLOADS,
     PODS,
@@ -174,6 +182,7 @@ const STORES: [Store; 7] = [
     COHORTS,
     RESOURCE_FLAVORS,
     LOCAL_QUEUES,
+    JOB_KINDS,
 ];
 
 /// Returns all stores, with those of these projects' kinds.
@@ -213,6 +222,11 @@ pub fn start_watches(
     watches.watch_kind(COHORTS, facts::cohort_facts);
     watches.watch_kind(RESOURCE_FLAVORS, facts::flavor_facts);
     watches.watch_kind(LOCAL_QUEUES, facts::local_queue_facts);
+    watches.watch_dynamic(
+        JOB_KINDS,
+        &ApiResource::erase::<JobKind>(&()),
+        job_kind_facts,
+    );
     for kinds in wanted {
         foreign::start_watches(&watches, *kinds);
     }
@@ -260,6 +274,13 @@ impl Watches<'_> {
             facts::partial_pod_facts(pod.metadata.labels.as_ref())
         });
     }
+}
+
+/// The facts of a JobKind; none if it has mistakes.
+fn job_kind_facts(object: &DynamicObject) -> Option<Facts> {
+    let declaration: JobKind = foreign::decode_lenient(object)?;
+    let suspension = DeclaredSuspension::new(&declaration)?;
+    Some(Facts::JobKind(Arc::new(suspension)))
 }
 
 fn workload_facts(workload: &SlimWorkload) -> Facts {

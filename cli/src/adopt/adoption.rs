@@ -1,6 +1,7 @@
 //! The adoption of one job. Each step can be repeated: a later run continues after the last one that was executed.
 
 use super::candidate::{admission, exceeds, is_evicted, job_key, parse};
+use super::quota_check::Settings;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
     Preconditions,
@@ -9,10 +10,10 @@ use kube::{Api, Client, Error};
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_controller::job_adapters::{JobView, KINDS, Resource};
+use lockkeeper_controller::job_adapters::{JobKinds, JobView, Resource};
 use lockkeeper_controller::{
     AdoptionState, adoption_admission_patch, adoption_label_patch, adoption_manifest,
-    adoption_state,
+    adoption_request_patch, adoption_state,
 };
 use lockkeeper_kube_support::error_chain::ErrorChain;
 use serde_json::Value;
@@ -78,11 +79,25 @@ pub(crate) struct Clients {
     pub(crate) writer: Client,
 }
 
+/// How to write the adoptions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ApplyOptions<'a> {
+    /// The settings that decide whether a job fits.
+    pub(crate) settings: &'a Settings,
+    /// The kinds of jobs of the cluster.
+    pub(crate) job_kinds: &'a JobKinds,
+    /// Whether jobs are adopted even if others do not fit.
+    pub(crate) is_partial: bool,
+    /// How long to wait for the controller, for each job and step.
+    pub(crate) timeout: Duration,
+}
+
 /// The adoption of one job.
 #[derive(Debug)]
 pub(crate) struct Adoption {
     kind: usize,
     job: JobView,
+    job_kinds: JobKinds,
     read_workloads: Api<Workload>,
     read_jobs: Api<DynamicObject>,
     write_workloads: Api<Workload>,
@@ -97,9 +112,9 @@ impl Adoption {
         kind: usize,
         job: JobView,
         clients: &Clients,
-        timeout: Duration,
+        options: &ApplyOptions<'_>,
     ) -> Option<Self> {
-        let resource = api_resource(&KINDS.get(kind)?.resource());
+        let resource = api_resource(&options.job_kinds.get(kind)?.resource());
         let namespace = job.name.namespace();
         let (reader, writer) = (clients.reader.clone(), clients.writer.clone());
         Some(Self {
@@ -110,13 +125,19 @@ impl Adoption {
             write_jobs: Api::namespaced_with(writer, namespace, &resource),
             workload: job.workload_name(kind).name().to_owned(),
             job,
-            timeout,
+            job_kinds: options.job_kinds.clone(),
+            timeout: options.timeout,
         })
     }
 
     /// The index of the kind of the job.
     pub(crate) const fn kind(&self) -> usize {
         self.kind
+    }
+
+    /// The name of the kind of the job.
+    pub(crate) fn kind_name(&self) -> &str {
+        self.job_kinds.name(self.kind)
     }
 
     /// The job in the LocalQueue of its adoption.
@@ -128,7 +149,7 @@ impl Adoption {
     pub(crate) async fn create_workload(&self) -> Result<(), AdoptError> {
         let action = "create its Workload";
         let key = job_key(self.kind, &self.job);
-        let manifest = adoption_manifest(&key, &self.job).unwrap_or_default();
+        let manifest = adoption_manifest(&self.job_kinds, &key, &self.job).unwrap_or_default();
         let workload: Workload =
             serde_json::from_value(manifest).map_err(|error| AdoptError::Failed {
                 action,
@@ -139,11 +160,35 @@ impl Adoption {
             ..PostParams::default()
         };
         match self.write_workloads.create(&parameters, &workload).await {
-            // An earlier run has created it.
-            Err(Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+            Err(Error::Api(status)) if status.reason == "AlreadyExists" => {
+                self.request_again().await
+            }
             Err(error) => Err(api_error(action, error)),
             Ok(_) => Ok(()),
         }
+    }
+
+    /// Asks the controller to confirm the Workload of an earlier run again, so that it admits nothing else meanwhile.
+    async fn request_again(&self) -> Result<(), AdoptError> {
+        let action = "request its adoption again";
+        for _ in 0..ATTEMPTS_MAX {
+            let workload = self.read_workload().await?;
+            let is_observed = adoption_state(&workload) == AdoptionState::Observed;
+            if !is_observed || admission(&workload).is_some() {
+                return Ok(());
+            }
+            let patch = Patch::Merge(adoption_request_patch(&workload));
+            let parameters = parameters();
+            let patched = self
+                .write_workloads
+                .patch(&self.workload, &parameters, &patch);
+            match patched.await {
+                Err(error) if is_conflict(&error) => {}
+                Err(error) => return Err(api_error(action, error)),
+                Ok(_) => return Ok(()),
+            }
+        }
+        Err(AdoptError::Conflicts { action })
     }
 
     /// Waits until the controller confirms that it knows the Workload, so that it does not stop the job later.
@@ -277,7 +322,7 @@ impl Adoption {
         let job = read.ok_or(AdoptError::JobChanged("been deleted"))?;
         let failed = |reason: String| AdoptError::Failed { action, reason };
         let value: Value = serde_json::to_value(job).map_err(|error| failed(error.to_string()))?;
-        parse(self.kind, &value).map_err(failed)
+        parse(&self.job_kinds, self.kind, &value).map_err(failed)
     }
 }
 

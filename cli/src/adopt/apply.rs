@@ -5,29 +5,16 @@
 //! 3. Write the admissions at once into their status.
 //! 4. Set the labels of the jobs. The controller confirms that it sees the jobs with their Workloads.
 
-use super::adoption::{AdoptError, Adoption, Clients};
+use super::adoption::{AdoptError, Adoption, ApplyOptions, Clients};
 use super::listing;
 use super::plan::{Plan, Verdict};
 use super::progress::Progress;
-use super::quota_check::{QuotaCheck, Settings};
+use super::quota_check::QuotaCheck;
 use crate::check::cluster_list::ListError;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_controller::job_adapters::kind_name;
 use std::io::Write;
 use std::mem;
-use std::time::Duration;
-
-/// How to write the adoptions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ApplyOptions<'a> {
-    /// The settings that decide whether a job fits.
-    pub(crate) settings: &'a Settings,
-    /// Whether jobs are adopted even if others do not fit.
-    pub(crate) is_partial: bool,
-    /// How long to wait for the controller, for each job and step.
-    pub(crate) timeout: Duration,
-}
 
 /// A step of all adoptions, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +42,7 @@ pub(crate) async fn apply<W: Write>(
     options: &ApplyOptions<'_>,
     progress: &mut Progress<W>,
 ) {
-    let mut run = Run::new(plan, clients, options.timeout);
+    let mut run = Run::new(plan, clients, options);
     for step in [Step::Create, Step::Observe] {
         if !run.advance(step, None, progress).await {
             return;
@@ -85,7 +72,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a mut Plan, clients: &Clients, timeout: Duration) -> Self {
+    fn new(plan: &'a mut Plan, clients: &Clients, options: &ApplyOptions<'_>) -> Self {
         let mut open = Vec::new();
         for (position, planned) in plan.jobs.iter_mut().enumerate() {
             let granted = match &planned.verdict {
@@ -95,7 +82,7 @@ impl<'a> Run<'a> {
             };
             let job = planned.job.take();
             let adoption =
-                job.and_then(|job| Adoption::new(planned.name.kind, *job, clients, timeout));
+                job.and_then(|job| Adoption::new(planned.name.kind, *job, clients, options));
             open.extend(adoption.map(|adoption| OpenAdoption {
                 position,
                 adoption,
@@ -140,7 +127,7 @@ impl<'a> Run<'a> {
             return Ok(None);
         }
         let objects = listing::list_cluster(&clients.reader).await?;
-        let mut check = QuotaCheck::new(&objects, options.settings);
+        let mut check = QuotaCheck::new(&objects, options.job_kinds, options.settings);
         for mut open in mem::take(&mut self.open) {
             if let Some(granted) = &mut open.granted {
                 match check.admit(open.adoption.kind(), open.adoption.job()) {
@@ -190,7 +177,7 @@ impl OpenAdoption {
     /// Namespace, kind and name of the job.
     fn name(&self) -> String {
         let job = &self.adoption.job().name;
-        let kind = kind_name(self.adoption.kind()).to_lowercase();
+        let kind = self.adoption.kind_name().to_lowercase();
         format!("{}/{kind}/{}", job.namespace(), job.name())
     }
 

@@ -1,7 +1,7 @@
 //! Writes of adoptions to a fake API server, whose controller confirms every step at once.
 
-use super::adoption::Clients;
-use super::apply::{ApplyOptions, apply};
+use super::adoption::{ApplyOptions, Clients};
+use super::apply::apply;
 use super::objects::ClusterObjects;
 use super::plan::Plan;
 use super::progress::Progress;
@@ -12,6 +12,7 @@ use http::Method;
 use kube::Client;
 use kube::client::Body;
 use lockkeeper_api::config::Config;
+use lockkeeper_controller::job_adapters::JobKinds;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -154,6 +155,7 @@ async fn adopt(is_quota_taken: bool, is_partial: bool) -> (Vec<String>, Vec<Stri
     };
     let options = ApplyOptions {
         settings: &settings,
+        job_kinds: &JobKinds::default(),
         is_partial,
         timeout: Duration::from_secs(1),
     };

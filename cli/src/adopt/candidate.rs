@@ -4,7 +4,7 @@ use super::objects::ListedJob;
 use super::selection::{JobName, Selection, adoptable_kinds};
 use lockkeeper_api::workload::Admission;
 use lockkeeper_api::{Workload, labels};
-use lockkeeper_controller::job_adapters::{JobView, KINDS, kind_name, owner};
+use lockkeeper_controller::job_adapters::{JobKinds, JobView};
 use lockkeeper_controller::{AdoptionState, JobKey, adoption_state};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,9 +25,10 @@ pub(crate) enum Candidacy {
 }
 
 /// Decodes a job of the kind with this index. The error is the problem.
-pub(crate) fn parse(kind: usize, object: &Value) -> Result<JobView, String> {
-    let kind = KINDS.get(kind).ok_or("the kind is not supported")?;
-    kind.parse(object.clone()).map_err(|it| it.to_string())
+pub(crate) fn parse(kinds: &JobKinds, kind: usize, object: &Value) -> Result<JobView, String> {
+    kinds
+        .parse(kind, object.clone())
+        .map_err(|it| it.to_string())
 }
 
 /// The key of a job of the kind with this index.
@@ -46,12 +47,12 @@ pub(crate) fn candidacy(
     workloads: &BTreeMap<String, Workload>,
 ) -> Candidacy {
     let object = &listed.object;
-    if let Some(reason) = skip_reason(object, job) {
+    if let Some(reason) = skip_reason(&selection.job_kinds, object, job) {
         return Candidacy::Skipped(reason);
     }
     let name = job.workload_name(listed.kind);
     let workload = workloads.get(name.key());
-    let own = workload.filter(|it| is_owned_by(it, listed.kind, job));
+    let own = workload.filter(|it| is_owned_by(&selection.job_kinds, it, listed.kind, job));
     if let Some(label) = queue_label(object) {
         return labelled(object, job, label, selection, own);
     }
@@ -66,7 +67,7 @@ pub(crate) fn candidacy(
 }
 
 /// Why a job is not considered, whatever its queue is.
-fn skip_reason(object: &Value, job: &JobView) -> Option<String> {
+fn skip_reason(kinds: &JobKinds, object: &Value, job: &JobView) -> Option<String> {
     if job.result.is_some() {
         return Some("has finished".to_owned());
     }
@@ -74,21 +75,23 @@ fn skip_reason(object: &Value, job: &JobView) -> Option<String> {
         return Some("is being deleted".to_owned());
     }
     if let Some(manager) = &job.foreign_manager {
+        // A declaration names the field of its kind.
+        let field = if job.declared.is_some() {
+            ""
+        } else {
+            " (spec.managedBy)"
+        };
         return Some(format!(
-            "{manager} manages it (spec.managedBy), and its pods could not be stopped"
+            "{manager} manages it{field}, and its pods could not be stopped"
         ));
     }
     if let Some((parent, _)) = &job.parent
-        && adoptable_kinds().any(|it| it == parent.kind)
+        && adoptable_kinds(kinds).any(|it| it == parent.kind)
     {
-        let parent = JobName {
-            kind: parent.kind,
-            name: parent.name.name().to_owned(),
-        };
-        let kind = kind_name(parent.kind);
+        let parent = JobName::new(kinds, parent.kind, parent.name.name());
         return Some(format!(
-            "{kind} {} controls it; adopt {parent} instead",
-            parent.name
+            "{} {} controls it; adopt {parent} instead",
+            parent.kind_name, parent.name
         ));
     }
     if let Some(owner) = controller_of(object) {
@@ -118,9 +121,11 @@ fn queue_label(object: &Value) -> Option<&str> {
     all.get(labels::QUEUE_NAME)?.as_str()
 }
 
-fn is_owned_by(workload: &Workload, kind: usize, job: &JobView) -> bool {
+fn is_owned_by(kinds: &JobKinds, workload: &Workload, kind: usize, job: &JobView) -> bool {
     let key = job_key(kind, job);
-    owner(workload).is_some_and(|(owner, uid)| owner == key && uid == job.uid)
+    kinds
+        .owner(workload)
+        .is_some_and(|(owner, uid)| owner == key && uid == job.uid)
 }
 
 fn labelled(

@@ -4,12 +4,25 @@ use super::objects::{ClusterObjects, ListedJob};
 use super::selection::Selection;
 use crate::check::cluster_list::{ListError, for_each_selected, is_served};
 use kube::Client;
+use lockkeeper_api::JobKind;
 use lockkeeper_check::ListTarget;
-use lockkeeper_controller::job_adapters::KINDS;
+use lockkeeper_controller::job_adapters::JobKinds;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 const OWN: &str = "lockkeeper.dev/v1alpha1";
+
+/// The kinds of jobs of the cluster. A declaration with mistakes is left out, as by the controller.
+pub(crate) async fn list_job_kinds(client: &Client) -> Result<JobKinds, ListError> {
+    let mut kinds = JobKinds::default();
+    if is_served(client, OWN, "jobkinds").await? {
+        let declared: Vec<JobKind> = typed(client, OWN, "JobKind", "jobkinds").await?;
+        for declaration in &declared {
+            let _ = kinds.declare_object(declaration);
+        }
+    }
+    Ok(kinds)
+}
 
 /// Lists the selected jobs, and all objects that their quota depends on.
 pub(crate) async fn list(
@@ -49,7 +62,7 @@ async fn list_jobs(
     selector: Option<&str>,
     out: &mut Vec<ListedJob>,
 ) -> Result<(), ListError> {
-    let Some(of) = KINDS.get(kind) else {
+    let Some(of) = selection.job_kinds.get(kind) else {
         return Ok(());
     };
     let resource = of.resource();

@@ -56,7 +56,7 @@ pub(crate) enum Verdict {
 impl Plan {
     /// Plans the selected jobs, in the order of their creation: each gets the quota that those before it leave.
     pub(crate) fn new(objects: ClusterObjects, selection: &Selection, settings: &Settings) -> Self {
-        let mut check = QuotaCheck::new(&objects, settings);
+        let mut check = QuotaCheck::new(&objects, &selection.job_kinds, settings);
         let workloads = objects.workloads.into_iter();
         let workloads: BTreeMap<String, Workload> =
             workloads.map(|it| (workload_key(&it), it)).collect();
@@ -65,7 +65,7 @@ impl Plan {
         let mut jobs = Vec::new();
         let mut missing = selection.jobs.clone();
         for job in &listed {
-            if !selection.jobs.is_empty() && !missing.remove(&job_name(job)) {
+            if !selection.jobs.is_empty() && !missing.remove(&job_name(selection, job)) {
                 continue;
             }
             jobs.push(plan_job(job, selection, settings, &workloads, &mut check));
@@ -117,13 +117,13 @@ fn plan_job(
     let (kind, object) = (listed.kind, &listed.object);
     let mut planned = PlannedJob {
         namespace: text(object, "/metadata/namespace").to_owned(),
-        name: job_name(listed),
+        name: job_name(selection, listed),
         queue: selection.queue.clone(),
         requests: BTreeMap::new(),
         verdict: Verdict::Reserved,
         job: None,
     };
-    let mut job = match parse(kind, object) {
+    let mut job = match parse(&selection.job_kinds, kind, object) {
         Ok(job) => job,
         Err(problem) => {
             planned.verdict = Verdict::DoesNotFit(format!("cannot be decoded: {problem}"));
@@ -190,11 +190,9 @@ fn creation_order(job: &ListedJob) -> [String; 3] {
     fields.map(|field| text(&job.object, field).to_owned())
 }
 
-fn job_name(job: &ListedJob) -> JobName {
-    JobName {
-        kind: job.kind,
-        name: text(&job.object, "/metadata/name").to_owned(),
-    }
+fn job_name(selection: &Selection, job: &ListedJob) -> JobName {
+    let name = text(&job.object, "/metadata/name");
+    JobName::new(&selection.job_kinds, job.kind, name)
 }
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {

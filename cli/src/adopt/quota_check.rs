@@ -14,7 +14,7 @@ use lockkeeper_cluster_state::{
     uncovered_resources_message, workload_key,
 };
 use lockkeeper_controller::adoption_manifest;
-use lockkeeper_controller::job_adapters::JobView;
+use lockkeeper_controller::job_adapters::{JobKinds, JobView};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Decision, Options};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +51,7 @@ impl Settings {
 #[derive(Debug)]
 pub(crate) struct QuotaCheck {
     cluster: ClusterState,
+    job_kinds: JobKinds,
     now_ms: i64,
     /// The keys of the node labels of all flavors.
     label_keys: BTreeSet<String>,
@@ -59,7 +60,7 @@ pub(crate) struct QuotaCheck {
 impl QuotaCheck {
     /// The quota that the admitted workloads of a cluster leave. Pending workloads do not count: the pods of a running job
     /// use resources already.
-    pub(crate) fn new(objects: &ClusterObjects, settings: &Settings) -> Self {
+    pub(crate) fn new(objects: &ClusterObjects, job_kinds: &JobKinds, settings: &Settings) -> Self {
         let (options, requeue) = (settings.options.clone(), settings.requeue.clone());
         let mut cluster = ClusterState::new(options, requeue, Completeness::Complete);
         cluster.exclude_resources(settings.excluded_prefixes.clone());
@@ -101,6 +102,7 @@ impl QuotaCheck {
             .flat_map(|it| it.spec.node_labels.keys());
         Self {
             cluster,
+            job_kinds: job_kinds.clone(),
             now_ms: settings.now_ms,
             label_keys: labels.cloned().collect(),
         }
@@ -186,8 +188,8 @@ impl QuotaCheck {
 
     /// The workload of a job, whose pods can use only the flavors that they select.
     fn workload(&self, kind: usize, job: &JobView) -> Result<Arc<Workload>, String> {
-        let manifest =
-            adoption_manifest(&job_key(kind, job), job).ok_or("it has no pod template")?;
+        let manifest = adoption_manifest(&self.job_kinds, &job_key(kind, job), job);
+        let manifest = manifest.ok_or("it has no pod template")?;
         let mut workload: Workload =
             serde_json::from_value(manifest).map_err(|error| error.to_string())?;
         for pod_set in &mut workload.spec.pod_sets {

@@ -3,7 +3,6 @@
 use super::plan::{Plan, PlannedJob, Verdict};
 use crate::report_format::{to_pretty_json, to_table};
 use anyhow::Error;
-use lockkeeper_controller::job_adapters::kind_name;
 use serde_json::{Value, json};
 
 /// The head of the table.
@@ -16,7 +15,7 @@ pub(crate) fn text_report(
     is_partial: bool,
 ) -> Result<String, Error> {
     if plan.jobs.is_empty() {
-        return Ok("No Jobs or JobSets found; nothing to adopt.\n".to_owned());
+        return Ok("No running jobs found; nothing to adopt.\n".to_owned());
     }
     let head = HEAD.map(str::to_owned);
     let rows: Vec<[String; 5]> = [head]
@@ -86,7 +85,7 @@ fn job_json(job: &PlannedJob) -> Value {
     let (result, reason) = result(&job.verdict);
     let mut out = json!({
         "namespace": job.namespace,
-        "kind": kind_name(job.name.kind),
+        "kind": job.name.kind_name,
         "name": job.name.name,
         "queue": job.queue,
         "requests": job.requests,

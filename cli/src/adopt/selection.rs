@@ -1,6 +1,6 @@
 //! The selected jobs, and their queue.
 
-use lockkeeper_controller::job_adapters::{KINDS, Resource, StopMethod, kind_name};
+use lockkeeper_controller::job_adapters::{JobKinds, Resource, StopMethod};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +14,8 @@ pub(crate) struct Selection {
     pub(crate) namespace: Option<String>,
     /// The names; all if it is empty.
     pub(crate) jobs: BTreeSet<JobName>,
+    /// The kinds of jobs of the cluster.
+    pub(crate) job_kinds: JobKinds,
 }
 
 impl Selection {
@@ -21,46 +23,25 @@ impl Selection {
     pub(crate) fn kinds(&self) -> impl Iterator<Item = usize> {
         let is_selected =
             |kind: &usize| self.jobs.is_empty() || self.jobs.iter().any(|it| it.kind == *kind);
-        adoptable_kinds().filter(is_selected)
+        adoptable_kinds(&self.job_kinds).filter(is_selected)
     }
 }
 
 /// Kind and name of a job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct JobName {
-    /// The index of its kind in [`KINDS`].
+    /// The index of its kind.
     pub(crate) kind: usize,
+    pub(crate) kind_name: String,
     pub(crate) name: String,
 }
 
-/// An argument that names no job.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum JobNameError {
-    /// The kind has no jobs that can be adopted.
-    #[error("unknown kind {kind:?}; use one of: {}", known_kinds())]
-    UnknownKind { kind: String },
-    /// The name is empty, or has a further slash.
-    #[error("expected NAME or KIND/NAME")]
-    InvalidName,
-}
-
-/// As kubectl: `NAME` is a Job, `KIND/NAME` has the kind in singular or plural, with or without its group.
-impl FromStr for JobName {
-    type Err = JobNameError;
-
-    fn from_str(text: &str) -> Result<Self, JobNameError> {
-        let (kind, name) = text.split_once('/').unwrap_or(("job", text));
-        if name.is_empty() || name.contains('/') {
-            return Err(JobNameError::InvalidName);
-        }
-        let lower = kind.to_lowercase();
-        let mut kinds = adoptable_kinds();
-        let name = name.to_owned();
-        match kinds.find(|it| resource(*it).is_some_and(|it| is_name_of(&lower, &it))) {
-            Some(kind) => Ok(Self { kind, name }),
-            None => Err(JobNameError::UnknownKind {
-                kind: kind.to_owned(),
-            }),
+impl JobName {
+    pub(crate) fn new(kinds: &JobKinds, kind: usize, name: &str) -> Self {
+        Self {
+            kind,
+            kind_name: kinds.name(kind).to_owned(),
+            name: name.to_owned(),
         }
     }
 }
@@ -68,23 +49,76 @@ impl FromStr for JobName {
 /// The form that the command line accepts, without the kind of Jobs.
 impl fmt::Display for JobName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match kind_name(self.kind) {
+        match self.kind_name.as_str() {
             "Job" => f.write_str(&self.name),
             kind => write!(f, "{}/{}", kind.to_lowercase(), self.name),
         }
     }
 }
 
-/// The indices of the kinds of jobs that can be adopted: those that can be suspended.
-pub(crate) fn adoptable_kinds() -> impl Iterator<Item = usize> {
-    let kinds = KINDS.iter().enumerate();
-    let kinds = kinds
-        .filter(|(_, it)| it.stop_method() == StopMethod::Suspend && it.member_kind().is_none());
-    kinds.map(|(kind, _)| kind)
+/// An argument that names a job. Its kind is known when the kinds of the cluster are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobArgument {
+    kind: String,
+    name: String,
 }
 
-fn resource(kind: usize) -> Option<Resource> {
-    KINDS.get(kind).map(|it| it.resource())
+/// An argument that names no job.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("expected NAME or KIND/NAME")]
+pub(crate) struct JobArgumentError;
+
+/// As kubectl: `NAME` is a Job, `KIND/NAME` has the kind in singular or plural, with or without its group.
+impl FromStr for JobArgument {
+    type Err = JobArgumentError;
+
+    fn from_str(text: &str) -> Result<Self, JobArgumentError> {
+        let (kind, name) = text.split_once('/').unwrap_or(("job", text));
+        if name.is_empty() || name.contains('/') {
+            return Err(JobArgumentError);
+        }
+        Ok(Self {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// An argument with a kind whose jobs cannot be adopted.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("unknown kind {kind:?}; use one of: {}", known.join(", "))]
+pub(crate) struct UnknownKind {
+    kind: String,
+    known: Vec<String>,
+}
+
+impl JobArgument {
+    /// The job, by the kinds of a cluster.
+    pub(crate) fn resolve(&self, kinds: &JobKinds) -> Result<JobName, UnknownKind> {
+        let lower = self.kind.to_lowercase();
+        let is_named = |it: &usize| resource(kinds, *it).is_some_and(|it| is_name_of(&lower, &it));
+        match adoptable_kinds(kinds).find(is_named) {
+            Some(kind) => Ok(JobName::new(kinds, kind, &self.name)),
+            None => Err(UnknownKind {
+                kind: self.kind.clone(),
+                known: adoptable_kinds(kinds)
+                    .map(|it| kinds.name(it).to_lowercase())
+                    .collect(),
+            }),
+        }
+    }
+}
+
+/// The indices of the kinds of jobs that can be adopted: those that can be suspended.
+pub(crate) fn adoptable_kinds(kinds: &JobKinds) -> impl Iterator<Item = usize> {
+    (0..kinds.count()).filter(|it| {
+        let kind = kinds.get(*it);
+        kind.is_some_and(|it| it.stop_method() == StopMethod::Suspend && it.member_kind().is_none())
+    })
+}
+
+fn resource(kinds: &JobKinds, kind: usize) -> Option<Resource> {
+    kinds.get(kind).map(|it| it.resource())
 }
 
 fn is_name_of(text: &str, of: &Resource) -> bool {
@@ -94,14 +128,17 @@ fn is_name_of(text: &str, of: &Resource) -> bool {
     has_group && (name == singular || name == of.plural)
 }
 
-fn known_kinds() -> String {
-    let kinds = adoptable_kinds().map(|it| kind_name(it).to_lowercase());
-    kinds.collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{JobName, JobNameError, Selection};
+    use super::super::test_objects::run_kinds;
+    use super::{JobArgument, JobArgumentError, JobName, Selection};
+
+    fn parse(text: &str) -> Result<JobName, String> {
+        let argument: JobArgument = text
+            .parse()
+            .map_err(|it: JobArgumentError| it.to_string())?;
+        argument.resolve(&run_kinds()).map_err(|it| it.to_string())
+    }
 
     #[test]
     fn job_name_is_parsed_as_by_kubectl() {
@@ -115,42 +152,45 @@ mod tests {
             ("JobSets/train", "jobset/train"),
             ("jobset.jobset.x-k8s.io/train", "jobset/train"),
             ("jobsets.v1alpha2.jobset.x-k8s.io/train", "jobset/train"),
+            ("runs/train", "run/train"),
+            ("run.example.com/train", "run/train"),
         ] {
-            let name: JobName = text.parse().unwrap();
-            assert_eq!(name.to_string(), expected, "{text}");
+            assert_eq!(parse(text).unwrap().to_string(), expected, "{text}");
         }
     }
 
     #[test]
     fn job_name_of_other_kind_is_rejected() {
-        for (text, expected) in [
+        for (text, kind) in [
             ("pod/a", "pod"),
             ("podgroup/a", "podgroup"),
             ("jobset.batch/a", "jobset.batch"),
             ("jobbatch/a", "jobbatch"),
             ("/a", ""),
         ] {
-            let error = text.parse::<JobName>().unwrap_err();
-            let kind = expected.to_owned();
-            assert_eq!(error, JobNameError::UnknownKind { kind }, "{text}");
-            assert!(error.to_string().ends_with("job, jobset"), "{error}");
+            let expected = format!("unknown kind {kind:?}; use one of: job, jobset, run");
+            assert_eq!(parse(text).unwrap_err(), expected, "{text}");
         }
         for text in ["", "job/", "job/a/b"] {
-            let error = text.parse::<JobName>().unwrap_err();
-            assert_eq!(error, JobNameError::InvalidName, "{text}");
+            assert_eq!(
+                parse(text).unwrap_err(),
+                JobArgumentError.to_string(),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn selection_lists_only_kinds_of_its_names() {
         for (names, expected) in [
-            (&[][..], &[0, 1][..]),
+            (&[][..], &[0, 1, 4][..]),
             (&["a"], &[0]),
             (&["jobset/a"], &[1]),
             (&["a", "jobset/a"], &[0, 1]),
         ] {
             let selection = Selection {
-                jobs: names.iter().map(|it| it.parse().unwrap()).collect(),
+                jobs: names.iter().map(|it| parse(it).unwrap()).collect(),
+                job_kinds: run_kinds(),
                 ..Selection::default()
             };
             assert_eq!(selection.kinds().collect::<Vec<_>>(), expected, "{names:?}");

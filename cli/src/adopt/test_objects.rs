@@ -3,6 +3,8 @@
 use super::objects::{ClusterObjects, ListedJob};
 use super::plan::Plan;
 use super::report::json_report;
+use lockkeeper_api::JobKind;
+use lockkeeper_controller::job_adapters::JobKinds;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -90,10 +92,30 @@ pub(super) fn merge(object: &mut Value, change: &Value) {
     }
 }
 
-/// Jobs and JobSets, as they are listed.
+/// The kinds of jobs with a declared one, `Run`.
+pub(super) fn run_kinds() -> JobKinds {
+    let mut kinds = JobKinds::default();
+    let declaration: JobKind = typed(json!({
+        "metadata": {"name": "runs.example.com"},
+        "spec": {
+            "version": "v1", "kind": "Run",
+            "managedBy": {"path": "spec.manager", "controller": "example.com/operator"},
+            "podSets": [{"name": "main", "template": "spec.template", "count": "self.spec.pods"}],
+        },
+    }));
+    kinds.declare_object(&declaration).unwrap();
+    kinds
+}
+
+/// Jobs, JobSets and runs, as they are listed.
 pub(super) fn listed(jobs: Vec<Value>) -> Vec<ListedJob> {
+    let kinds = run_kinds();
+    let kind_of = |object: &Value| {
+        let mut all = 0..kinds.count();
+        all.find(|it| object["kind"] == kinds.name(*it)).unwrap()
+    };
     let listed = jobs.into_iter().map(|object| ListedJob {
-        kind: usize::from(object["kind"] == "JobSet"),
+        kind: kind_of(&object),
         object,
     });
     listed.collect()

@@ -4,17 +4,23 @@ use super::objects::ClusterObjects;
 use super::plan::{Plan, Verdict};
 use super::quota_check::Settings;
 use super::report::text_report;
-use super::selection::Selection;
-use super::test_objects::{cluster, job, listed, plain, results, typed, with};
+use super::selection::{JobArgument, JobName, Selection};
+use super::test_objects::{cluster, job, listed, plain, results, run_kinds, typed, with};
 use lockkeeper_api::config::Config;
 use lockkeeper_controller::job_adapters::KINDS;
 use serde_json::{Value, json};
+
+fn named(text: &str) -> JobName {
+    let argument: JobArgument = text.parse().unwrap();
+    argument.resolve(&run_kinds()).unwrap()
+}
 
 fn plan_for(objects: ClusterObjects, names: &[&str]) -> Plan {
     let selection = Selection {
         queue: "q".to_owned(),
         namespace: Some("team".to_owned()),
-        jobs: names.iter().map(|it| it.parse().unwrap()).collect(),
+        jobs: names.iter().map(|it| named(it)).collect(),
+        job_kinds: run_kinds(),
     };
     let settings = Settings::new(&Config::default(), 1_800_000_000);
     Plan::new(objects, &selection, &settings)
@@ -367,4 +373,43 @@ fn name_selects_job_of_its_kind() {
             assert!(line.starts_with(expected), "{names:?} {line}");
         }
     }
+}
+
+/// A running object of the declared kind, with two pods.
+fn run(change: &Value) -> Value {
+    let object = json!({
+        "apiVersion": "example.com/v1", "kind": "Run",
+        "metadata": {
+            "name": "r", "namespace": "team", "uid": "uid-r", "resourceVersion": "7",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"suspend": false, "pods": 2, "template": job("r", 1, 0)["spec"]["template"]},
+    });
+    with(object, change)
+}
+
+#[test]
+fn object_of_a_declared_kind_is_planned() {
+    let found = plan(plain(2), vec![run(&json!({})), job("j", 1, 1)]);
+    assert_eq!(results(&found)[0], "r Fits");
+    assert_eq!(found.jobs[0].requests["cpu"], "2");
+    assert!(results(&found)[1].starts_with("j DoesNotFit"), "{found:?}");
+    let text = text_report(&found, false, false).unwrap();
+    assert!(text.contains("team        run/r   q "), "{text}");
+    for (change, expected) in [
+        (
+            json!({"spec": {"suspend": true}}),
+            "r Skipped is suspended; set its label lockkeeper.dev/queue-name instead",
+        ),
+        (
+            json!({"spec": {"manager": "example.com/other"}}),
+            "r Skipped example.com/other manages it, and its pods could not be stopped",
+        ),
+    ] {
+        assert_eq!(results(&plan(plain(2), vec![run(&change)])), [expected]);
+    }
+    let owned = json!({"metadata": {"ownerReferences": [{
+        "apiVersion": "example.com/v1", "kind": "Run", "name": "r", "uid": "uid-r", "controller": true,
+    }]}});
+    check(&owned, "j Skipped Run r controls it; adopt run/r instead");
 }

@@ -2,9 +2,10 @@
 
 use super::outcome::{Preview, PreviewedPods};
 use super::unconfirmed::UnconfirmedDecisions;
+use crate::job_adapters::JobKinds;
 use crate::key::{Kind, ObjectKey};
 use crate::reconciler::{Change, Input, TemplateInterner, inactive_message, namespace_mismatch};
-use lockkeeper_api::Workload;
+use lockkeeper_api::{JobKind, Workload};
 use lockkeeper_cluster_state::decision_text::flavor_verdict_text;
 use lockkeeper_cluster_state::journal::mark_evicted;
 use lockkeeper_cluster_state::pending_reason::not_queued_message;
@@ -50,6 +51,8 @@ pub struct PreviewState {
     /// Most workloads have the template of another one.
     templates: TemplateInterner,
     listed: BTreeSet<Kind>,
+    declarations: BTreeMap<ObjectKey, Box<JobKind>>,
+    job_kinds: JobKinds,
     searches: FlavorSearches,
     unconfirmed: UnconfirmedDecisions,
     /// Whether a cycle may find something to do.
@@ -74,6 +77,8 @@ impl PreviewState {
             workloads: BTreeMap::new(),
             templates: TemplateInterner::default(),
             listed: BTreeSet::new(),
+            declarations: BTreeMap::new(),
+            job_kinds: JobKinds::default(),
             searches: FlavorSearches::default(),
             unconfirmed: UnconfirmedDecisions::default(),
             is_due: true,
@@ -94,7 +99,7 @@ impl PreviewState {
         !self.unconfirmed.is_empty()
     }
 
-    /// Handles an input. Those of kinds outside [`Kind::FIXED`] have no effect.
+    /// Handles an input. Those of kinds outside [`Kind::FIXED`] have no effect, except declared kinds of jobs.
     pub fn handle_input(&mut self, now_ms: i64, input: Input) {
         self.cluster.set_now(now_ms);
         self.searches.reset_limits();
@@ -134,10 +139,33 @@ impl PreviewState {
                 self.workloads.remove(&key);
                 self.unconfirmed.remove(key.key());
             }
+            Input::JobKind(Change::Applied(it)) => {
+                let key = ObjectKey::from_metadata(&it.metadata);
+                self.declarations.insert(key, it);
+                self.declare_kinds();
+            }
+            Input::JobKind(Change::Deleted(key)) => {
+                self.declarations.remove(&key);
+                self.declare_kinds();
+            }
             Input::Listed(kind) => {
                 self.listed.insert(kind);
             }
             _ => {}
+        }
+    }
+
+    /// The kinds of jobs: the built-in and the declared ones.
+    #[must_use]
+    pub const fn job_kinds(&self) -> &JobKinds {
+        &self.job_kinds
+    }
+
+    /// Compiles all declarations. One with mistakes is left out.
+    fn declare_kinds(&mut self) {
+        self.job_kinds = JobKinds::default();
+        for declaration in self.declarations.values() {
+            let _ = self.job_kinds.declare_object(declaration);
         }
     }
 

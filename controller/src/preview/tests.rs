@@ -1,8 +1,9 @@
 //! Answers of a preview, by the objects of the cluster.
 
 use super::{Preview, PreviewSettings, PreviewState, submitted_workload};
+use crate::job_adapters::JobKinds;
 use crate::key::{Kind, ObjectKey};
-use crate::reconciler::Input;
+use crate::reconciler::{Change, Input};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 
@@ -104,7 +105,7 @@ impl Stage {
 
     fn preview_at(&mut self, now_ms: i64, workload: Value) -> Option<Preview> {
         assert!(self.state.settle(now_ms, 100));
-        let submitted = submitted_workload(workload, now_ms).unwrap();
+        let submitted = submitted_workload(&JobKinds::default(), workload, now_ms).unwrap();
         self.state.preview(now_ms, submitted)
     }
 
@@ -314,19 +315,57 @@ fn only_objects_that_become_workloads_are_previewed() {
     ] {
         let text = object.to_string();
         assert_eq!(
-            submitted_workload(object, NOW_MS).is_some(),
+            submitted_workload(&JobKinds::default(), object, NOW_MS).is_some(),
             expected,
             "{text}"
         );
     }
     let mut with_owner = workload("a", "w", "low", 1);
     with_owner["metadata"]["ownerReferences"] = owner;
-    assert_eq!(submitted_workload(with_owner, NOW_MS), None);
+    assert_eq!(
+        submitted_workload(&JobKinds::default(), with_owner, NOW_MS),
+        None
+    );
     // A status that the user sets has no effect.
     let mut with_status = workload("a", "w", "low", 1);
     with_status["status"] = json!({"priority": 1000});
     assert_eq!(
-        submitted_workload(with_status, NOW_MS).unwrap().status,
+        submitted_workload(&JobKinds::default(), with_status, NOW_MS)
+            .unwrap()
+            .status,
         None
     );
+}
+
+#[test]
+fn job_of_a_declared_kind_is_submitted() {
+    let run = || {
+        json!({
+            "apiVersion": "example.com/v1", "kind": "Run",
+            "metadata": {"name": "r", "namespace": "a", "labels": {"lockkeeper.dev/queue-name": "main"}},
+            "spec": {"suspend": true, "template": {"spec": {"containers": [
+                {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}},
+        })
+    };
+    let declaration = |path: &str| {
+        let declaration = json!({
+            "metadata": {"name": "runs.example.com"},
+            "spec": {"version": "v1", "kind": "Run", "podSets": [{"name": "main", "template": path}]},
+        });
+        Input::JobKind(Change::Applied(Box::new(
+            serde_json::from_value(declaration).unwrap(),
+        )))
+    };
+    let mut state = PreviewState::new(PreviewSettings::default());
+    let is_submitted =
+        |state: &PreviewState| submitted_workload(state.job_kinds(), run(), NOW_MS).is_some();
+    assert!(!is_submitted(&state));
+    state.handle_input(NOW_MS, declaration("spec.template"));
+    assert!(is_submitted(&state));
+    state.handle_input(NOW_MS, declaration("template"));
+    assert!(!is_submitted(&state), "a declaration with a mistake");
+    state.handle_input(NOW_MS, declaration("spec.template"));
+    let key = ObjectKey::new("", "runs.example.com");
+    state.handle_input(NOW_MS, Input::JobKind(Change::Deleted(key)));
+    assert!(!is_submitted(&state));
 }

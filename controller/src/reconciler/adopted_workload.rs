@@ -19,17 +19,27 @@ pub fn manifest_of_job(kinds: &JobKinds, key: &JobKey, job: &JobView) -> Option<
     workload_manifest(kinds, key, job, job.template_source.text()?)
 }
 
-/// The manifest of the workload of a running job that is adopted into the LocalQueue of its view; `None` for an unknown kind,
-/// and without a pod template.
+/// The manifest of the workload of a running job that is adopted into the LocalQueue of its view; `None` for a kind that is not
+/// among `kinds`, and without a pod template.
 #[must_use]
-pub fn adoption_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
-    let mut manifest = manifest_of_job(&JobKinds::default(), key, job)?;
+pub fn adoption_manifest(kinds: &JobKinds, key: &JobKey, job: &JobView) -> Option<Value> {
+    let mut manifest = manifest_of_job(kinds, key, job)?;
     let metadata = manifest.pointer_mut("/metadata")?.as_object_mut()?;
     metadata.insert(
         "annotations".to_owned(),
         json!({labels::ADOPTION: REQUESTED}),
     );
     Some(manifest)
+}
+
+/// The patch of a workload that an interrupted adoption has left: the controller confirms it again, and holds the quota of its
+/// tree from then on.
+#[must_use]
+pub fn adoption_request_patch(workload: &Workload) -> Value {
+    json!({"metadata": {
+        "resourceVersion": workload.metadata.resource_version,
+        "annotations": {labels::ADOPTION: REQUESTED},
+    }})
 }
 
 /// How far the adoption of a workload is.

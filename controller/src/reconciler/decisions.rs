@@ -4,8 +4,6 @@ use super::pending_decision::PendingDecision;
 use super::state::ReconcilerState;
 use crate::key::ObjectKey;
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_preemption::TreeView;
-use std::collections::BTreeSet;
 
 /// Drops the decisions of earlier limits, so that the next cycle decides under the new ones.
 pub(super) fn drop_stale_decisions(state: &mut ReconcilerState) {
@@ -15,26 +13,17 @@ pub(super) fn drop_stale_decisions(state: &mut ReconcilerState) {
 /// Drops the decisions about workloads in the tree of a ClusterQueue. Changes of a LocalQueue do not concern others:
 /// a tenant who changes one again and again must not delay their admission.
 pub(super) fn drop_stale_decisions_in_tree(state: &mut ReconcilerState, cluster_queue: &str) {
-    let Some(queue) = state.cluster.state().queue(cluster_queue) else {
+    let core = state.cluster.state_mut();
+    core.apply_changes();
+    let Some(queue) = core.queue(cluster_queue) else {
         return;
     };
-    let queues: Vec<_> = state.cluster.state().queues().map(|(_, id)| id).collect();
-    let mut tree = TreeView::new(state.cluster.state_mut());
-    // A path is `/root/…/queue`, and names have no slash.
-    let mut root_of = |node| {
-        let path = tree.path(node);
-        path.split('/').nth(1).unwrap_or_default().to_owned()
-    };
-    let root = root_of(queue);
-    let in_tree: BTreeSet<_> = queues
-        .into_iter()
-        .filter(|id| root_of(*id) == root)
-        .collect();
+    let root = core.node_view(queue).root();
     drop_stale_decisions_of(state, |cluster, key| {
         let core = cluster.state();
         let workload = core.workload(key.key());
         let queue = workload.and_then(|id| core.workload_view(id).queue());
-        queue.is_none_or(|queue| in_tree.contains(&queue))
+        queue.is_none_or(|queue| core.node_view(queue).root() == root)
     });
 }
 
@@ -42,19 +31,19 @@ fn drop_stale_decisions_of(
     state: &mut ReconcilerState,
     concerns: impl Fn(&ClusterState, &ObjectKey) -> bool,
 ) {
-    if state.model.pending_decisions() == 0 {
-        return;
-    }
+    let decided = state.model.decided();
+    let concerned = decided.filter(|(key, _)| concerns(&state.cluster, key));
+    let concerned: Vec<ObjectKey> = concerned.map(|(key, _)| key.clone()).collect();
     let mut droppable = Vec::new();
-    for (key, workload) in &mut state.model.workloads {
-        if workload.decision().is_none() || !concerns(&state.cluster, key) {
+    for key in concerned {
+        let Some(workload) = state.model.workloads.get_mut(&key) else {
             continue;
-        }
+        };
         if workload.tracker.in_flight.is_some() || workload.tracker.outcome_unknown {
             // The write may be executed or not: it is not repeated, its result ends the decision.
             workload.is_stale = true;
         } else {
-            droppable.push(key.clone());
+            droppable.push(key);
         }
     }
     drop_decisions_of(state, droppable);

@@ -1,5 +1,6 @@
 //! Plans changed objects, and begins the most urgent writes.
 
+use super::adoption_holds::update_adoption_hold;
 use super::in_flight::InFlightWrite;
 use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
@@ -25,7 +26,10 @@ pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
     while let Some(object) = state.work_queue.pop_dirty() {
         expire_conflict(state, &object, now_ms);
         match &object {
-            ObjectRef::Workload(key) => update_stuck(state, key, now_ms),
+            ObjectRef::Workload(key) => {
+                update_stuck(state, key, now_ms);
+                update_adoption_hold(state, key, now_ms);
+            }
             ObjectRef::Job(key) if key.kind == POD_GROUP => {
                 refresh_if_due(state, &key.name, now_ms);
             }

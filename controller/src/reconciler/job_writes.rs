@@ -37,6 +37,7 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
             ))
         }
         JobAction::Start(placed) => start(kind, job, source, placed)?,
+        JobAction::StartCovered => WriteOp::Patch(spec_patch(job, &kind.start_patch(job))),
         JobAction::StartMember(placed, pod_set) => start_member(kind, job, placed, pod_set)?,
         JobAction::ReportPodGroup(report) => report_pod_group(view, job, report)?,
         JobAction::NominateNode(node) => WriteOp::PatchStatus(json!({

@@ -19,7 +19,7 @@ use crate::job_adapters::{
 use crate::key::{JobKey, Kind, ObjectKey};
 use lockkeeper_api::Workload;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The reason of `Admitted=False` while a workload waits for its victims on nominated nodes.
@@ -49,7 +49,7 @@ pub(super) struct TrackedWorkload {
     pub(super) key: ObjectKey,
     pub(super) object: Arc<Workload>,
     pub(super) tracker: WriteTracker,
-    /// Set and removed only through [`Model`], which counts the decisions.
+    /// Set and removed only through [`Model`], which lists the decisions.
     decision: Option<PendingDecision>,
     /// The job that owns it according to its owner reference.
     pub(super) job: Option<JobKey>,
@@ -178,6 +178,8 @@ pub(super) enum JobSource {
     Unread,
     /// It has left the watch, and was read at this time, in milliseconds since 1970.
     Read(i64),
+    /// The watch shows it. It starts and stops with the declared job that has created it.
+    Covered,
 }
 
 /// A job with the state of its writes.
@@ -245,6 +247,8 @@ pub(super) struct Model {
     pub(super) jobs: BTreeMap<JobKey, TrackedJob>,
     /// The jobs by the names of their workloads: a name includes a digest of the uid, and cannot be changed.
     job_by_workload: BTreeMap<ObjectKey, JobKey>,
+    /// The jobs by the job that they name as their parent.
+    claims: BTreeMap<JobKey, BTreeSet<JobKey>>,
     pub(super) pod_groups: PodGroups,
     pub(super) pod_group_policies: PodGroupPolicies,
     pub(super) queues: QueueStore,
@@ -259,7 +263,8 @@ pub(super) struct Model {
     pub(super) job_kinds: JobKinds,
     /// The `JobKind` objects.
     pub(super) declared_kinds: DeclaredJobKinds,
-    pending_decisions: usize,
+    /// The workloads with a decision that is not written yet.
+    decided: BTreeSet<ObjectKey>,
     stuck_workloads: usize,
 }
 
@@ -269,6 +274,7 @@ impl Model {
             workloads: BTreeMap::new(),
             jobs: BTreeMap::new(),
             job_by_workload: BTreeMap::new(),
+            claims: BTreeMap::new(),
             pod_groups: PodGroups::default(),
             pod_group_policies: PodGroupPolicies::new(),
             queues: QueueStore::default(),
@@ -278,7 +284,7 @@ impl Model {
             lists: KindLists::new(optional_kinds),
             job_kinds: JobKinds::default(),
             declared_kinds: DeclaredJobKinds::default(),
-            pending_decisions: 0,
+            decided: BTreeSet::new(),
             stuck_workloads: 0,
         }
     }
@@ -326,11 +332,42 @@ impl Model {
             let workload = job.view.workload_name(key.kind);
             self.job_by_workload.insert(workload, key.clone());
         }
+        let claim = job.view.parent.as_ref().map(|(parent, _)| parent.clone());
+        self.set_claim(&key, [None, claim]);
         self.jobs.insert(key, job);
+    }
+
+    /// Records which job a job names as its parent, before and now.
+    pub(super) fn set_claim(&mut self, key: &JobKey, [before, now]: [Option<JobKey>; 2]) {
+        if before == now {
+            return;
+        }
+        if let Some(parent) = before
+            && let Some(children) = self.claims.get_mut(&parent)
+        {
+            children.remove(key);
+            if children.is_empty() {
+                self.claims.remove(&parent);
+            }
+        }
+        if let Some(parent) = now {
+            self.claims.entry(parent).or_default().insert(key.clone());
+        }
+    }
+
+    /// The jobs that name a job as their parent. Any user may write such an owner reference.
+    pub(super) fn claimed_children(
+        &self,
+        parent: &JobKey,
+    ) -> impl Iterator<Item = (&JobKey, &TrackedJob)> {
+        let children = self.claims.get(parent).into_iter().flatten();
+        children.filter_map(|key| self.jobs.get_key_value(key))
     }
 
     pub(super) fn remove_job(&mut self, key: &JobKey) -> Option<TrackedJob> {
         let job = self.jobs.remove(key)?;
+        let claim = job.view.parent.as_ref().map(|(parent, _)| parent.clone());
+        self.set_claim(key, [claim, None]);
         self.template_texts.remove(key);
         if job.view.group.is_some() {
             self.pod_groups.set_group(&key.name, None);
@@ -423,8 +460,14 @@ impl Model {
     }
 
     /// The number of workloads with a decision that is not written yet.
-    pub(super) const fn pending_decisions(&self) -> usize {
-        self.pending_decisions
+    pub(super) fn pending_decisions(&self) -> usize {
+        self.decided.len()
+    }
+
+    /// The workloads with a decision that is not written yet, with it.
+    pub(super) fn decided(&self) -> impl Iterator<Item = (&ObjectKey, &PendingDecision)> {
+        let decided = self.decided.iter();
+        decided.filter_map(|key| Some((key, self.workloads.get(key)?.decision()?)))
     }
 
     /// Sets or replaces the decision about a workload, if it exists.
@@ -432,13 +475,13 @@ impl Model {
         if let Some(workload) = self.workloads.get_mut(key)
             && workload.decision.replace(decision).is_none()
         {
-            self.pending_decisions = self.pending_decisions.saturating_add(1);
+            self.decided.insert(workload.key.clone());
         }
     }
 
     pub(super) fn take_decision(&mut self, key: &ObjectKey) -> Option<PendingDecision> {
         let decision = self.workloads.get_mut(key)?.decision.take()?;
-        self.pending_decisions = self.pending_decisions.saturating_sub(1);
+        self.decided.remove(key);
         Some(decision)
     }
 
@@ -446,9 +489,7 @@ impl Model {
     pub(super) fn remove_workload(&mut self, key: &ObjectKey) -> Option<Box<TrackedWorkload>> {
         self.set_stuck(key, false);
         let removed = self.workloads.remove(key)?;
-        if removed.decision.is_some() {
-            self.pending_decisions = self.pending_decisions.saturating_sub(1);
-        }
+        self.decided.remove(key);
         Some(removed)
     }
 }

@@ -10,6 +10,7 @@ mod write_result;
 
 pub(super) use job::observe_job;
 
+use super::adoption_holds::AdoptionHolds;
 use super::decisions::drop_all_decisions;
 use super::input::{Change, Input};
 use super::journal::end_journal;
@@ -174,6 +175,8 @@ fn observe_leadership(state: &mut ReconcilerState, is_leading: bool) {
     } else {
         end_journal(state);
     }
+    // Another leader may have admitted workloads meanwhile.
+    state.adoption_holds = AdoptionHolds::default();
     // Unwritten decisions do not apply under another leader: it decides on its own.
     drop_all_decisions(state);
     state.work_queue.clear_ready();

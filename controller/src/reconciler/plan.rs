@@ -158,6 +158,8 @@ pub(super) enum JobAction {
     ReadTemplates(TemplateUse),
     /// Start with the placement of the admission.
     Start(Vec<PodPlacement>),
+    /// Start a job that its parent has created, as it is.
+    StartCovered,
     Suspend,
     /// Start a pod of a group in this pod set of its workload.
     StartMember(PodPlacement, String),
@@ -202,7 +204,7 @@ impl JobAction {
             Self::CreateWorkload => WritePurpose::CreateWorkload,
             Self::ReadTemplates(TemplateUse::Workload) => WritePurpose::ReadTemplates,
             Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadPlacement,
-            Self::Start(_) | Self::StartMember(..) => WritePurpose::StartJob,
+            Self::Start(_) | Self::StartCovered | Self::StartMember(..) => WritePurpose::StartJob,
             Self::ReadPod => WritePurpose::ReadPod,
             Self::ReportPodGroup(_) => WritePurpose::ReportPodGroup,
             Self::NominateNode(_) => WritePurpose::NominatePodNode,

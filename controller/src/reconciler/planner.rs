@@ -1,6 +1,7 @@
 //! Plans the next write of each object. Planning only reads: the same state and time give the same plan.
 
 mod adoption;
+mod covered_job;
 mod job;
 mod job_kind;
 mod orphan;

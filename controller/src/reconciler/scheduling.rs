@@ -8,7 +8,8 @@ use super::placement::admission_placement::{check_placement_after, plan_admissio
 use super::state::ReconcilerState;
 use super::status::conditions::epoch_seconds;
 use super::status::pending_reason::{
-    namespace_mismatch, pending_reason_for_entry, planned_start_text, waiting_for_nodes,
+    namespace_mismatch, pending_reason_for_entry, planned_start_text, waiting_for_adoption,
+    waiting_for_nodes,
 };
 use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
@@ -16,8 +17,10 @@ use lockkeeper_cluster_state::journal::mark_evicted;
 use lockkeeper_cluster_state::{PreemptionCause, admission, admission_after_preemption};
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
-    DampingView, Decision, Entry, FlavorAssignment, Mode, StartBound, State, Step, TreeView, Victim,
+    DampingView, Decision, Entry, FlavorAssignment, Mode, NodeId, StartBound, State, Step,
+    TreeView, Victim,
 };
+use std::collections::BTreeSet;
 
 /// The end of the message of an admission by backfill. The head may belong to another tenant, so it has no name here.
 const BACKFILLED: &str = "; ahead of the head of the queue, without delaying it (backfill)";
@@ -60,9 +63,14 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
     let admits_one = state.settings.blocks_admission();
     let mut has_admitted = false;
     let mut has_changed = false;
+    let held = state.adoption_holds.roots(&state.cluster, now_ms);
     for entry in &cycle.entries {
         // An entry that becomes inadmissible makes room for the next; a flavor search may continue.
         has_changed |= state.cycle.searches.record(state.cluster.state(), entry);
+        if is_held(state, &held, entry) {
+            wait_for_adoption(state, entry);
+            continue;
+        }
         state.counters.increment_decision(entry.decision.as_str());
         match &entry.decision {
             // blockAdmission: the next workload is admitted when the pods of this one are ready.
@@ -102,6 +110,19 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
         set_pending_reason(state, &key, namespace_mismatch());
     }
     state.cycle.is_due = has_changed;
+}
+
+/// Whether an entry would change what is admitted in a tree where an adoption waits for its quota.
+fn is_held(state: &ReconcilerState, held: &BTreeSet<NodeId>, entry: &Entry) -> bool {
+    matches!(entry.decision, Decision::Admit | Decision::Preempt(_))
+        && held.contains(&state.cluster.state().node_view(entry.queue).root())
+}
+
+/// Leaves a workload pending. The next cycle after the hold decides on it again.
+fn wait_for_adoption(state: &mut ReconcilerState, entry: &Entry) {
+    let key = entry_key(state, entry);
+    revert_admission(state, &key);
+    set_pending_reason(state, &key, waiting_for_adoption());
 }
 
 fn entry_key(state: &ReconcilerState, entry: &Entry) -> ObjectKey {

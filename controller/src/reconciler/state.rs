@@ -1,6 +1,7 @@
 //! The parts of the reconciler, and the read-only view of them for planning.
 
 use super::adoption::is_adopting;
+use super::adoption_holds::AdoptionHolds;
 use super::counters::{Counters, Eviction};
 use super::cycle_state::CycleState;
 use super::event_batch::JournalState;
@@ -45,6 +46,7 @@ pub(super) struct ReconcilerState {
     pub(super) evictions: Vec<Eviction>,
     /// `None` until a ClusterQueue places workloads on nodes.
     pub(super) placement: Option<Box<NodePlacement>>,
+    pub(super) adoption_holds: AdoptionHolds,
 }
 
 /// The read-only input of planning.
@@ -54,6 +56,7 @@ pub(super) struct View<'a> {
     pub(super) model: &'a Model,
     pub(super) cluster: &'a ClusterState,
     pub(super) placement: Option<&'a NodePlacement>,
+    pub(super) adoption_holds: &'a AdoptionHolds,
     pub(super) jitter: Jitter,
     pub(super) now_ms: i64,
 }
@@ -88,6 +91,7 @@ impl ReconcilerState {
             admission_waits_s: Vec::new(),
             evictions: Vec::new(),
             placement: None,
+            adoption_holds: AdoptionHolds::default(),
             settings,
         }
     }
@@ -98,6 +102,7 @@ impl ReconcilerState {
             model: &self.model,
             cluster: &self.cluster,
             placement: self.placement.as_deref(),
+            adoption_holds: &self.adoption_holds,
             jitter: self.random.jitter(),
             now_ms,
         }

@@ -1,11 +1,12 @@
 //! Previews from the objects of a cluster, kept up to date by watches.
 
+use super::kind_discovery::watch_when_installed;
 use super::watch::{WatchInput, Watches};
 use crate::Kind;
 use crate::preview::{Preview, PreviewSettings, PreviewState, submitted_workload};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_kube_support::api_client::ApiClients;
-use std::future::ready;
+use std::future::{pending, ready};
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -89,6 +90,7 @@ impl LivePreview {
         for kind in Kind::FIXED {
             watches.start(kind);
         }
+        watch_when_installed(watches, Kind::JobKind, pending());
         Ok(Self {
             requests,
             object_max_bytes,
@@ -162,7 +164,8 @@ impl Worker {
 
     fn preview(&mut self, object: &str) -> Option<Preview> {
         let now_ms = now_ms();
-        let workload = submitted_workload(serde_json::from_str(object).ok()?, now_ms)?;
+        let object = serde_json::from_str(object).ok()?;
+        let workload = submitted_workload(self.state.job_kinds(), object, now_ms)?;
         let is_settled = self.state.is_synced() && self.state.settle(now_ms, CYCLES_MAX);
         is_settled.then(|| self.state.preview(now_ms, workload))?
     }

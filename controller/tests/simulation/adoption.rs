@@ -7,9 +7,10 @@ use crate::jobs::JOB;
 use crate::objects::NAMESPACE;
 use lockkeeper_api::workload::{Admission, PodSetAssignment};
 use lockkeeper_api::{Workload, labels};
-use lockkeeper_controller::job_adapters::{JobView, KINDS};
+use lockkeeper_controller::job_adapters::{JobKinds, JobView, KINDS};
 use lockkeeper_controller::{
-    JobKey, Kind, ObjectKey, adoption_admission_patch, adoption_label_patch, adoption_manifest,
+    JobKey, Kind, ObjectKey, WritePurpose, adoption_admission_patch, adoption_label_patch,
+    adoption_manifest, adoption_request_patch,
 };
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ fn create_workload(stage: &mut Fixture) -> String {
         kind: 0,
         name: view.name.clone(),
     };
-    let manifest = adoption_manifest(&key, &view).unwrap();
+    let manifest = adoption_manifest(&JobKinds::default(), &key, &view).unwrap();
     stage.api.create(Kind::Workload, manifest).unwrap();
     view.workload_name(0).name().to_owned()
 }
@@ -89,9 +90,6 @@ fn adopted_job_runs_on_with_quota() {
     ];
     assert_eq!(stage.advance(5_000), lines);
     assert_eq!(*adoption(&stage, &name), "Observed");
-    // It is admitted by the command alone, and preempts no workload.
-    stage.api.create(JOB, job("other", "low")).unwrap();
-    stage.advance(60_000);
     admit(&mut stage, &name);
     assert_eq!(stage.advance(60_000), [""; 0]);
     label(&mut stage);
@@ -103,6 +101,76 @@ fn adopted_job_runs_on_with_quota() {
     assert_eq!(lines, expected);
     assert!(adoption(&stage, &name).is_null());
     assert!(!is_suspended(&stage));
+}
+
+/// Whether a job has quota.
+fn is_admitted(stage: &Fixture, job: &str) -> bool {
+    let workload = stage.workload_of(job);
+    !stage.get(Kind::Workload, &workload)["status"]["admission"].is_null()
+}
+
+/// The command counts on the quota that is free when it lists the workloads.
+#[test]
+fn workloads_of_the_tree_wait_until_an_adoption_has_its_quota() {
+    let mut stage = unqueued_job();
+    let name = create_workload(&mut stage);
+    stage.settle();
+    stage.api.create(JOB, job("other", "high")).unwrap();
+    stage.advance(60_000);
+    assert!(!is_admitted(&stage, "other"));
+    let conditions = stage.conditions("other").join("\n");
+    assert!(
+        conditions.contains("Waits while lockkeeper adopt"),
+        "{conditions}"
+    );
+    admit(&mut stage, &name);
+    stage.settle();
+    assert!(is_admitted(&stage, "other"));
+}
+
+#[test]
+fn interrupted_adoption_delays_other_workloads_for_two_minutes() {
+    let mut stage = unqueued_job();
+    let name = create_workload(&mut stage);
+    stage.settle();
+    stage.api.create(JOB, job("other", "low")).unwrap();
+    stage.advance(119_000);
+    assert!(!is_admitted(&stage, "other"));
+    stage.advance(2_000);
+    assert!(is_admitted(&stage, "other"));
+    // The command runs again: the controller confirms the adoption again, and holds the quota.
+    let workload: Workload =
+        serde_json::from_value(stage.get(Kind::Workload, &name).clone()).unwrap();
+    stage.change(Kind::Workload, &name, &adoption_request_patch(&workload));
+    stage.settle();
+    assert_eq!(*adoption(&stage, &name), "Observed");
+    stage.api.create(JOB, job("third", "low")).unwrap();
+    stage.advance(60_000);
+    assert!(!is_admitted(&stage, "third"));
+    // A withdrawn adoption delays nothing.
+    let key = ObjectKey::new(NAMESPACE, &name);
+    stage.api.delete(Kind::Workload, &key, None, false).unwrap();
+    stage.settle();
+    assert!(is_admitted(&stage, "third"));
+}
+
+/// An admission that is not at the API server yet would not be in the command's list.
+#[test]
+fn adoption_is_confirmed_after_the_admissions_under_way() {
+    let mut stage = unqueued_job();
+    stage.api.create(JOB, job("other", "low")).unwrap();
+    let writes = stage.poll_until(WritePurpose::Admit);
+    let name = create_workload(&mut stage);
+    for _ in 0..5 {
+        let others = stage.poll_writes();
+        stage.finish_writes(others);
+        stage.api.now_ms += 1_000;
+    }
+    assert_eq!(*adoption(&stage, &name), "Requested");
+    stage.finish_writes(writes);
+    stage.advance(1_000);
+    assert!(is_admitted(&stage, "other"));
+    assert_eq!(*adoption(&stage, &name), "Observed");
 }
 
 /// The controller sees the label before the admission, or sees both at its start.

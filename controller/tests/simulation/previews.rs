@@ -4,6 +4,7 @@ use crate::fields::{condition_is_true, list, object_key, text, uid};
 use crate::jobs::JOB;
 use crate::objects::{self, NAMESPACE};
 use crate::simulation::Simulation;
+use lockkeeper_controller::job_adapters::JobKinds;
 use lockkeeper_controller::preview::{Preview, PreviewSettings, PreviewState, submitted_workload};
 use lockkeeper_controller::{Input, Kind, ObjectKey};
 use lockkeeper_preemption::Damping;
@@ -93,7 +94,7 @@ impl Simulation {
         let begin_version = self.api.version();
         self.create_given_job(&key, job);
         let job = self.api.get(JOB, &key).unwrap();
-        let submitted = submitted_workload((**job).clone(), self.api.now_ms);
+        let submitted = submitted_workload(&JobKinds::default(), (**job).clone(), self.api.now_ms);
         let submitted = submitted.ok_or("the job has no preview")?;
         let preview = state.preview(self.api.now_ms, submitted).unwrap();
         self.log(|| format!("preview: {preview:?}"));

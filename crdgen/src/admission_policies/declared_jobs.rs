@@ -3,11 +3,11 @@
 
 use super::guards::{Guard, garbage_collector_condition, guard, rule, validation};
 use super::mutating::{PolicyWithBinding, add, json_patch, with_binding};
-use crate::webhooks::{MATCH_POLICY, condition};
+use crate::webhooks::{MATCH_POLICY, condition, not_by_a_controller};
 use k8s_openapi::api::admissionregistration::v1::{MatchCondition, MatchResources};
 use lockkeeper_api::{GROUP, labels};
 use lockkeeper_job_kinds::{DeclaredKind, JobPath};
-use lockkeeper_policies::metadata_cel::{controllers, has_label, same_label};
+use lockkeeper_policies::metadata_cel::{controllers, has_label, is_adopted, same_label};
 use serde_json::Value;
 
 /// The labels that do not change while a job may run.
@@ -74,16 +74,10 @@ pub fn suspend_policy(kind: &DeclaredKind) -> PolicyWithBinding {
 }
 
 /// The new jobs with the queue label, except those that a controller creates for an object of its own.
-///
-/// `KubeRay` copies the labels of a `RayJob` to its `RayCluster` (`constructRayClusterForRayJob`): suspended, it would never
-/// start. The controller of lockkeeper suspends such a job unless a declaration names it among the children of its parent.
 fn new_job_conditions() -> Vec<MatchCondition> {
-    let is_controlled = "request.userInfo.username.startsWith('system:serviceaccount:') \
-         && has(object.metadata.ownerReferences) \
-         && object.metadata.ownerReferences.exists(it, has(it.controller) && it.controller)";
     vec![
         condition("names-a-queue", &has_label("object", labels::QUEUE_NAME)),
-        condition("not-by-a-controller", &format!("!({is_controlled})")),
+        not_by_a_controller(),
     ]
 }
 
@@ -137,7 +131,13 @@ pub fn running_guard(kind: &DeclaredKind) -> Guard {
             let message = format!(
                 "metadata.labels['{key}']: field is immutable while the job is not suspended; {remedy}"
             );
-            validation(&same_label("object", "oldObject", key), &message)
+            let is_kept = same_label("object", "oldObject", key);
+            let is_allowed = if *key == labels::QUEUE_NAME {
+                format!("({is_kept}) || {}", is_adopted("object", "oldObject"))
+            } else {
+                is_kept
+            };
+            validation(&is_allowed, &message)
         })
         .collect();
     validations.push(validation(

@@ -43,6 +43,14 @@ pub(super) enum Placeholder {
     JobsFailurePolicy,
     /// The operations of the rules that are on.
     Operations,
+    /// The name of the webhook of a declared kind.
+    DeclaredName,
+    /// The list of the group of a declared kind.
+    DeclaredGroups,
+    /// The list of the version of a declared kind.
+    DeclaredVersions,
+    /// The list of the plural of a declared kind.
+    DeclaredPlurals,
     /// The condition that a request is not from the controller.
     NotByController,
     /// The condition that a request is from no user whose jobs need no queue.
@@ -64,7 +72,7 @@ enum Replacement {
 }
 
 impl Placeholder {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 17] = [
         Self::Labels,
         Self::KeepPolicy,
         Self::CertManager,
@@ -73,6 +81,10 @@ impl Placeholder {
         Self::ForeignFailurePolicy,
         Self::JobsFailurePolicy,
         Self::Operations,
+        Self::DeclaredName,
+        Self::DeclaredGroups,
+        Self::DeclaredVersions,
+        Self::DeclaredPlurals,
         Self::NotByController,
         Self::NotByExemptUser,
         Self::QueueRequiredNamespaces,
@@ -123,6 +135,14 @@ impl Placeholder {
                 Replacement::Inline("{{ .Values.webhook.jobsFailurePolicy }}")
             }
             Self::Operations => Replacement::Inline("{{ $operations }}"),
+            Self::DeclaredName => Replacement::Inline("{{ $jobKind.name }}.jobs.lockkeeper.dev"),
+            Self::DeclaredGroups => Replacement::Inline(
+                r#"{{ splitList "." $jobKind.name | rest | join "." | list | toJson }}"#,
+            ),
+            Self::DeclaredVersions => Replacement::Inline("{{ list $jobKind.version | toJson }}"),
+            Self::DeclaredPlurals => {
+                Replacement::Inline(r#"{{ splitList "." $jobKind.name | first | list | toJson }}"#)
+            }
             Self::NotByController => {
                 Replacement::Inline(r#"{{ include "lockkeeper.notByController" . | toJson }}"#)
             }

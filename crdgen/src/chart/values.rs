@@ -174,9 +174,13 @@ pub struct Webhook {
     /// The failure policy for kinds of other projects while no replica answers: Ignore admits them, Fail rejects them.
     /// lockkeeper's own kinds are always rejected; pods and `PriorityClasses` are always admitted.
     pub foreign_failure_policy: FailurePolicy,
-    /// The failure policy for Jobs and `JobSets` with a queue name while no replica answers: Ignore admits them, Fail
+    /// The failure policy for Jobs, `JobSets` and declared kinds with a queue name while no replica answers: Ignore admits them, Fail
     /// rejects them.
     pub jobs_failure_policy: FailurePolicy,
+    /// The kinds that a `JobKind` declares and whose new jobs the webhook suspends, with the versions of the declarations:
+    /// `{name: rayjobs.ray.io, version: v1}`. Since Kubernetes 1.36 the policies of `lockkeeper crds job-kinds` do it without
+    /// the webhook.
+    pub job_kinds: Vec<JobKindName>,
     /// The CA of the API server's client certificates, as PEM. If set, reviews require a client certificate of this
     /// CA; config.webhook.clientNames restricts the names. Empty: every client is accepted.
     pub client_ca: String,
@@ -198,6 +202,7 @@ impl Default for Webhook {
             replicas: 2,
             foreign_failure_policy: FailurePolicy::Ignore,
             jobs_failure_policy: FailurePolicy::Ignore,
+            job_kinds: Vec::new(),
             client_ca: String::new(),
             resources: Resources::default(),
             node_selector: BTreeMap::new(),
@@ -205,6 +210,19 @@ impl Default for Webhook {
             affinity: Section::new(),
         }
     }
+}
+
+/// A kind that a `JobKind` declares.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct JobKindName {
+    /// The name of the `JobKind`: `<plural>.<group>`.
+    #[schemars(regex(pattern = r"^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+$"))]
+    pub name: String,
+    /// Its version.
+    #[schemars(regex(pattern = r"^[a-z][a-z0-9-]*$"))]
+    pub version: String,
 }
 
 /// The failure policy: the result of a request that the webhook cannot answer.

@@ -39,7 +39,35 @@ fn configuration(which: Configuration) -> Result<String, YamlError> {
             Some(project) => foreign_kind_template(project, &kind, &text),
         });
     }
+    out.push_str(&declared_template(which)?);
     Ok(out)
+}
+
+/// The entries of the kinds in `webhook.jobKinds`. Those for validation only give previews.
+fn declared_template(which: Configuration) -> Result<String, YamlError> {
+    let kind = registry::declared("", "", "", true);
+    let Some(mut entry) = entry(which, &kind)? else {
+        return Ok(String::new());
+    };
+    for (pointer, hole) in [
+        ("/name", Placeholder::DeclaredName),
+        ("/failurePolicy", Placeholder::JobsFailurePolicy),
+        ("/rules/0/apiGroups", Placeholder::DeclaredGroups),
+        ("/rules/0/apiVersions", Placeholder::DeclaredVersions),
+        ("/rules/0/resources", Placeholder::DeclaredPlurals),
+    ] {
+        set(&mut entry, pointer, hole);
+    }
+    let text = placeholders::render(&yaml::document(&[entry])?);
+    let each = format!(
+        "{{{{- range $jobKind := .Values.webhook.jobKinds }}}}\n{{{{- with $ }}}}\n{text}{{{{- end }}}}\n{{{{- end }}}}\n"
+    );
+    Ok(match which {
+        Configuration::Mutating => each,
+        Configuration::Validating => format!(
+            "{{{{- if dig \"webhook\" \"preview\" false .Values.config }}}}\n{each}{{{{- end }}}}\n"
+        ),
+    })
 }
 
 /// The configuration without its entries.

@@ -42,26 +42,29 @@ pub struct JobKinds {
 
 /// The documents of `job-kinds`.
 pub(super) fn job_kind_documents(arguments: &JobKinds) -> Result<Vec<Document>, Error> {
+    let kinds = read_job_kinds(&arguments.paths)?;
     let mut out = Vec::new();
-    let mut is_found = false;
-    for path in &arguments.paths {
-        for object in Source::parse(path)
-            .objects()
-            .map_err(|it| Error::JobKinds(it.into()))?
-        {
-            if object.get("kind").and_then(Value::as_str) != Some("JobKind") {
-                continue;
+    for kind in &kinds {
+        out.extend(documents(kind, arguments)?);
+    }
+    Ok(out)
+}
+
+/// The declared kinds of files and folders: at least one.
+pub(super) fn read_job_kinds(paths: &[String]) -> Result<Vec<DeclaredKind>, Error> {
+    let mut out = Vec::new();
+    for path in paths {
+        let objects = Source::parse(path).objects();
+        for object in objects.map_err(|it| Error::JobKinds(it.into()))? {
+            if object.get("kind").and_then(Value::as_str) == Some("JobKind") {
+                out.push(compile(path, object)?);
             }
-            is_found = true;
-            let kind = compile(path, object)?;
-            out.extend(documents(&kind, arguments)?);
         }
     }
-    if is_found {
-        Ok(out)
-    } else {
-        Err(Error::NoJobKind(arguments.paths.join(", ")))
+    if out.is_empty() {
+        return Err(Error::NoJobKind(paths.join(", ")));
     }
+    Ok(out)
 }
 
 fn compile(path: &str, object: Value) -> Result<DeclaredKind, Error> {

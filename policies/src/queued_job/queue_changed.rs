@@ -6,7 +6,7 @@ use super::{
 };
 use crate::cel::CelRule;
 use crate::finding::Findings;
-use crate::metadata_cel::{has_label, same_label};
+use crate::metadata_cel::{is_adopted as is_adopted_cel, same_label};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::{ADOPTION, QUEUE_NAME};
@@ -14,20 +14,11 @@ use lockkeeper_api::labels::{ADOPTION, QUEUE_NAME};
 /// The remedy for a label that is added to a running job.
 const REMEDY: &str = "import a Job with lockkeeper adopt";
 
-/// The CEL of [`is_adopted`].
-fn adopted_cel() -> String {
-    format!(
-        "(!{} && has(self.metadata.annotations) && '{ADOPTION}' in self.metadata.annotations && has(self.metadata.uid) \
-         && self.metadata.annotations['{ADOPTION}'] == self.metadata.uid)",
-        has_label("oldSelf", QUEUE_NAME),
-    )
-}
-
 fn cel_rule() -> CelRule {
     let holds = format!(
         "({}) || {}",
         same_label("self", "oldSelf", QUEUE_NAME),
-        adopted_cel()
+        is_adopted_cel("self", "oldSelf")
     );
     CelRule::new(
         "",

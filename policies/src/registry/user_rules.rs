@@ -85,6 +85,7 @@ fn registration(kind: &Kind, operations: BTreeSet<Operation>) -> Registration {
         own: false,
         foreign: None,
         user_rules_only: true,
+        is_declared: false,
         selected_by: &[],
         defaults_selected_by: &[],
         validated_on: operations,

@@ -35,6 +35,12 @@ impl<'a> NodeView<'a> {
         self.state.tree.node(self.node).name()
     }
 
+    /// Returns the root of its tree; itself without a cohort.
+    #[must_use]
+    pub fn root(self) -> NodeId {
+        self.state.tree.node(self.node).root
+    }
+
     /// Returns the queueing strategy; the default one of a cohort.
     #[must_use]
     pub fn strategy(self) -> QueueingStrategy {

@@ -11,6 +11,7 @@
     reason = "a program for developers"
 )]
 
+use lockkeeper_controller::job_adapters::JobKinds;
 use lockkeeper_controller::preview::{PreviewSettings, PreviewState, submitted_workload};
 use lockkeeper_controller::{Input, Kind, ObjectKey};
 use rustix::time::{ClockId, clock_gettime};
@@ -69,7 +70,7 @@ fn measure(state: &mut PreviewState, object: &Value) -> String {
     for _ in 0..RUNS {
         let (before, allocated) = (cpu_us(), INSTRUMENTED_SYSTEM.stats());
         let object = serde_json::from_str(&text).unwrap();
-        let workload = submitted_workload(object, NOW_MS).unwrap();
+        let workload = submitted_workload(&JobKinds::default(), object, NOW_MS).unwrap();
         let decoded = cpu_us();
         assert!(state.settle(NOW_MS, 2));
         let preview = state.preview(NOW_MS, workload).unwrap();

@@ -11,7 +11,7 @@ use crate::deadline::{self, timeout_response};
 use crate::embedded_objects::ReviewParts;
 use crate::request_view::LookupResults;
 use crate::review_context::{Retry, ReviewContext, ReviewOutcome};
-use crate::route::{Route, has_user_rules, validate_user_rules};
+use crate::route::{Route, declaration, has_user_rules, suspend_new_job, validate_user_rules};
 use crate::trace::ReviewStep;
 use axum::body::Bytes;
 use lockkeeper_api::GROUP;
@@ -218,11 +218,28 @@ fn evaluate_at_endpoint(
     match (Route::find(request), endpoint) {
         (Some(route), Endpoint::Validate) => (route.validate)(context, request, operation),
         (Some(route), Endpoint::Mutate) => (route.mutate)(context, request, operation),
-        (None, _) if has_user_rules(context, request) => match endpoint {
-            Endpoint::Validate => validate_user_rules(context, request, operation),
-            Endpoint::Mutate => AdmissionResponse::allow(&request.uid).into(),
-        },
-        (None, _) => unknown_kind(request).into(),
+        (None, Endpoint::Mutate) => default_other_kind(context, request, operation).into(),
+        (None, Endpoint::Validate) if has_user_rules(context, request) => {
+            validate_user_rules(context, request, operation)
+        }
+        // It is sent for its preview.
+        (None, Endpoint::Validate) if declaration(context, request).is_some() => {
+            AdmissionResponse::allow(&request.uid).into()
+        }
+        (None, Endpoint::Validate) => unknown_kind(request).into(),
+    }
+}
+
+/// Sets the defaults of a kind without built-in rules.
+fn default_other_kind(
+    context: &ReviewContext<'_>,
+    request: &AdmissionRequest<'_>,
+    operation: Operation,
+) -> AdmissionResponse {
+    match declaration(context, request) {
+        Some(declared) => suspend_new_job(context, request, operation, &declared),
+        None if has_user_rules(context, request) => AdmissionResponse::allow(&request.uid),
+        None => unknown_kind(request),
     }
 }
 

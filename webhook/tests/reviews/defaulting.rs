@@ -6,7 +6,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 /// Applies the patch of a response.
-fn patched(object: &Value, answer: &Value) -> Value {
+pub(crate) fn patched(object: &Value, answer: &Value) -> Value {
     let mut out = object.clone();
     if let Some(patch) = answer["patch"].as_str() {
         assert_eq!(answer["patchType"], "JSONPatch");

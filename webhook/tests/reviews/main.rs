@@ -11,6 +11,7 @@
 #[path = "../support/log.rs"]
 mod log;
 
+mod declared_jobs;
 mod defaulting;
 mod foreign_kinds;
 mod logs;
@@ -39,8 +40,6 @@ fn server() -> Router {
 }
 
 fn server_with(config: &Value) -> Router {
-    log::Log::enable();
-    let config: Config = serde_json::from_value(config.clone()).unwrap();
     let mut index = Index::default();
     for (name, value, default) in [
         ("low", 100, false),
@@ -53,6 +52,13 @@ fn server_with(config: &Value) -> Router {
         });
         facts::ingest(&mut index, &class).unwrap();
     }
+    server_of(config, index)
+}
+
+/// A server that knows these objects.
+fn server_of(config: &Value, index: Index) -> Router {
+    log::Log::enable();
+    let config: Config = serde_json::from_value(config.clone()).unwrap();
     router(Arc::new(AppState::offline(
         registry::settings(&config).unwrap(),
         index,

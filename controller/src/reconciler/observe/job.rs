@@ -19,9 +19,8 @@ pub(crate) fn observe_job(
     now_ms: i64,
 ) {
     let name = match change {
-        // It has no workload of its own: it starts and stops with the job that created it.
         Change::Applied(view) if state.model.is_covered_by_parent(kind, &view) => {
-            return leave_watch(state, kind, view.name);
+            return observe_covered(state, kind, view, now_ms);
         }
         Change::Applied(view) => {
             let name = view.name.clone();
@@ -72,7 +71,9 @@ fn upsert_job(
     job.tracker.observe(view.version);
     // A restarted watch may deliver an older version.
     if job.tracker.version == view.version {
+        let claims = [&job.view, &view].map(|it| it.parent.as_ref().map(|(key, _)| key.clone()));
         job.set_view(view, is_first, now_ms);
+        state.model.set_claim(&key, claims);
         match template.filter(|_| state.model.needs_template_text(&key)) {
             Some(text) => state.model.template_texts.insert(&key, text),
             None => state.model.template_texts.remove(&key),
@@ -142,6 +143,25 @@ pub(crate) fn observe_template_read(state: &mut ReconcilerState, read: &JobRead)
     true
 }
 
+/// A job that has no workload of its own: it starts and stops with the job that created it.
+fn observe_covered(state: &mut ReconcilerState, kind: usize, view: Box<JobView>, now_ms: i64) {
+    if is_kept_covered(state, kind, &view) {
+        upsert_job(state, kind, view, JobSource::Covered, now_ms);
+    } else {
+        leave_watch(state, kind, view.name);
+    }
+}
+
+/// Whether a covered job stays tracked: the controller has suspended it as a job of its own, or its workload holds quota. The
+/// controllers of built-in kinds resume their jobs themselves.
+fn is_kept_covered(state: &ReconcilerState, kind: usize, job: &JobView) -> bool {
+    let parent = job.parent.as_ref();
+    let parent = parent.and_then(|(key, _)| state.model.jobs.get(key));
+    let workload = state.model.workloads.get(&job.workload_name(kind));
+    parent.is_some_and(|it| it.view.declared.is_some())
+        && (job.is_suspended || workload.is_some_and(|it| it.holds_quota()))
+}
+
 /// A job is not in the watch any more. While its workload holds quota, it is read before that is released.
 fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
     let key = JobKey { kind, name };
@@ -168,6 +188,17 @@ fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
     state.work_queue.enqueue(ObjectRef::Workload(workload));
 }
 
+/// The parent of a tracked job names it.
+fn cover_job(state: &mut ReconcilerState, key: JobKey) {
+    let Some(job) = state.model.jobs.get_mut(&key) else {
+        return;
+    };
+    job.source = JobSource::Covered;
+    let workload = job.view.workload_name(key.kind);
+    state.work_queue.enqueue(ObjectRef::Workload(workload));
+    state.work_queue.enqueue(ObjectRef::Job(key));
+}
+
 /// The jobs that this job has created may have arrived before it.
 fn remove_covered_jobs(state: &mut ReconcilerState, parent: &JobKey) {
     let creates_jobs = state
@@ -181,14 +212,21 @@ fn remove_covered_jobs(state: &mut ReconcilerState, parent: &JobKey) {
     if !creates_jobs {
         return;
     }
-    let children = state.model.jobs.iter().filter(|(child, it)| {
+    let covered = state.model.claimed_children(parent).filter(|(child, it)| {
         let claim = it.view.parent.as_ref();
-        claim.is_some_and(|(key, of)| key == parent && *of == uid)
+        claim.is_some_and(|(_, of)| *of == uid)
             && state.model.is_covered_by_parent(child.kind, &it.view)
     });
-    let children: Vec<JobKey> = children.map(|(key, _)| key.clone()).collect();
-    for child in children {
-        leave_watch(state, child.kind, child.name);
+    let covered = covered.map(|(child, it)| {
+        let is_kept = is_kept_covered(state, child.kind, &it.view);
+        (child.clone(), is_kept)
+    });
+    for (child, is_kept) in covered.collect::<Vec<_>>() {
+        if is_kept {
+            cover_job(state, child);
+        } else {
+            leave_watch(state, child.kind, child.name);
+        }
     }
 }
 

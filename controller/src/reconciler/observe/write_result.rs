@@ -116,7 +116,7 @@ fn handle_job_write_result(
     {
         job.record_start(now_ms);
     }
-    if job.source != JobSource::Watch {
+    if !matches!(job.source, JobSource::Watch | JobSource::Covered) {
         // No watch event will show the result.
         job.source = JobSource::Unread;
         // It is read before the next write instead.

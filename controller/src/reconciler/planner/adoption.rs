@@ -25,6 +25,7 @@ pub(crate) fn adoption_step(view: View<'_>, workload: &TrackedWorkload) -> Optio
     if workload.holds_quota() && view.model.job_of(workload).is_some() {
         Some(AdoptionStep::Complete)
     } else {
-        (known == REQUESTED).then_some(AdoptionStep::Observe)
+        let is_due = known == REQUESTED && view.adoption_holds.is_clear(&workload.key);
+        is_due.then_some(AdoptionStep::Observe)
     }
 }

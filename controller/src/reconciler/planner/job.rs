@@ -1,5 +1,6 @@
 //! Plans jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
+use super::covered_job::plan_covered;
 use super::pod_group::{plan_group, plan_member};
 use super::pod_node::plan_node;
 use super::suspension::plan_suspension;
@@ -34,6 +35,7 @@ pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
     let plan = match tracked.source {
         JobSource::Watch => plan_watched(view, key, tracked),
         JobSource::Unread => Plan::NOTHING,
+        JobSource::Covered => plan_covered(view, key, tracked),
         // It is no longer managed: it is stopped, and keeps its quota until then.
         JobSource::Read(_) if !job.is_suspended => plan_suspension(view, key, tracked),
         JobSource::Read(_) => plan_stop(job).map_or(Plan::NOTHING, write),

@@ -2,6 +2,7 @@
 //! workload has lost its owner reference. One that holds quota is deleted only when the pods are gone.
 
 use super::adoption::is_abandoned;
+use super::covered_job::is_started_first;
 use crate::key::ObjectKey;
 use crate::reconciler::job_stop::{JobStop, job_stop, may_have_unseen_pods};
 use crate::reconciler::model::{JobSource, TrackedWorkload};
@@ -25,6 +26,9 @@ pub(crate) fn plan_orphan<'a>(
     }
     if !is_orphan(view, key, workload) {
         return None;
+    }
+    if is_started_first(view, workload) {
+        return Some(Plan::NOTHING);
     }
     if !workload.holds_quota() {
         return Some(write(WorkloadAction::Delete));

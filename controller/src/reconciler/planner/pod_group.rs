@@ -43,7 +43,7 @@ pub(crate) fn plan_member<'a>(
 ) -> Plan<'a> {
     let pod = &*tracked.view;
     let read_at_ms = match tracked.source {
-        JobSource::Watch => None,
+        JobSource::Watch | JobSource::Covered => None,
         JobSource::Unread => return write(JobAction::ReadPod),
         JobSource::Read(at_ms) => Some(at_ms.saturating_add(READ_PAUSE_MS)),
     };

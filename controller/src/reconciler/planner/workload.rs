@@ -85,6 +85,7 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     let times_ms = lifecycle_at_ms
         .into_iter()
         .chain(adoption_end_ms(tracked))
+        .chain(view.adoption_holds.replan_at_ms(key, view.now_ms))
         .chain(termination_end_ms);
     plan.replan_at_ms = times_ms.chain(plan.replan_at_ms).min();
     plan

@@ -17,6 +17,10 @@ use lockkeeper_preemption::{Entry, StartBound, State};
 /// The message of a workload whose job `lockkeeper adopt` imports.
 const ADOPTION_MESSAGE: &str = "Being adopted: lockkeeper adopt writes the quota of the running job; if it was interrupted, run it again";
 
+/// The message of a workload that could start otherwise.
+const WAITING_FOR_ADOPTION: &str =
+    "Waits while lockkeeper adopt reserves quota in the same cohort, for at most two minutes";
+
 /// The pending reason of an entry that a cycle did not admit.
 pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingReason {
     PendingReason {
@@ -106,6 +110,14 @@ pub(crate) fn waiting_for_nodes(obstacles: &str) -> PendingReason {
     PendingReason {
         reason: WAITING_FOR_NODES,
         message: waiting_for_nodes_message(obstacles),
+    }
+}
+
+/// The pending reason of a workload that could start in a tree where `lockkeeper adopt` reserves quota.
+pub(crate) fn waiting_for_adoption() -> PendingReason {
+    PendingReason {
+        reason: PENDING,
+        message: WAITING_FOR_ADOPTION.to_owned(),
     }
 }
 

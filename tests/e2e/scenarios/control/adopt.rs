@@ -57,7 +57,7 @@ fn with_policies(stage: &mut Fixture, trial: fn(&mut ControllerFixture<'_>)) {
 
 /// Runs `adopt` as the administrator; returns the report and the exit code.
 #[track_caller]
-fn adopt(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> (Value, Option<i32>) {
+pub(super) fn adopt(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> (Value, Option<i32>) {
     let kubeconfig = site.stage.cluster().kubectl().kubeconfig().to_owned();
     let kubeconfig = kubeconfig.to_str().unwrap();
     let with = [
@@ -81,7 +81,7 @@ fn adopt(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> (Value, Option
 }
 
 /// The result of each Job in a report.
-fn results(report: &Value) -> Vec<(&str, &str)> {
+pub(super) fn results(report: &Value) -> Vec<(&str, &str)> {
     let jobs = report["jobs"].as_array().unwrap().iter();
     jobs.map(|it| (it["name"].as_str().unwrap(), it["result"].as_str().unwrap()))
         .collect()
@@ -269,13 +269,20 @@ fn interrupted_adoption_continues(stage: &mut Fixture) {
 
         site.start_controller(DEFAULTS, &[NO_LEADER_ELECTION]);
         wait_until_observed(site, &name);
+        // The quota is free, but the adoption will need it.
+        site.job("later", "q", 2, "", &json!({}));
+        let later = site.workload_name("later");
+        site.objects.wait_until("Workload", &later, |it| {
+            let reserved = render::condition(it, "QuotaReserved");
+            let message = reserved.and_then(|it| it["message"].as_str());
+            message.is_some_and(|it| it.starts_with("Waits while lockkeeper adopt"))
+        });
         admit(site, &name);
-        site.wait_for_counts("ClusterQueue", "q", 0, 1);
+        site.wait_for_counts("ClusterQueue", "q", 1, 1);
         expect_unqueued(site, "train");
         // A restart of the controller changes nothing.
         site.stop();
         site.start_controller(DEFAULTS, &[NO_LEADER_ELECTION]);
-        site.job("later", "q", 2, "", &json!({}));
         site.wait_until_pending("later", "WaitingForQuota");
         assert_eq!(pod_uids(site, "train"), pods);
 

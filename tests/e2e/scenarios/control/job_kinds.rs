@@ -1,13 +1,18 @@
 //! Kinds of jobs that `JobKind` objects declare. The test writes the status that the kind's own controller would write.
 
+mod adoption;
 mod fields;
+mod kueue_scenarios;
 mod mismatch;
 mod policies;
 mod shipped;
 mod training_run;
 mod undeclared;
+mod webhook;
 
+use self::adoption::running_declared_job_is_adopted;
 use self::fields::fields_have_effects;
+use self::kueue_scenarios::kueue_scenarios;
 use self::mismatch::definition_mismatch_is_reported;
 use self::policies::{emitted_policies_guard_jobs, emitted_policies_require_suspension};
 use self::shipped::{Shipped, shipped};
@@ -15,6 +20,7 @@ use self::training_run::{
     apply, conditions, declaration, definition, install, remove, run, spot_queue, wait_for_start,
 };
 use self::undeclared::undeclared_kinds_queue;
+use self::webhook::webhook_suspends_new_jobs;
 use super::explain::{self, json_answer};
 use super::fixture::ControllerFixture;
 use super::{Trial, render};
@@ -24,7 +30,7 @@ use crate::wait;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-pub const TRIALS: [Trial; 8] = [
+pub const TRIALS: [Trial; 11] = [
     (
         "a declared job is queued, preempted and resumed",
         life_of_a_declared_job,
@@ -40,12 +46,24 @@ pub const TRIALS: [Trial; 8] = [
     ),
     ("the shipped declarations", shipped_declarations),
     (
+        "the scenarios of Kueue's tests for the shipped kinds",
+        kueue_scenarios,
+    ),
+    (
         "kinds without a declaration queue by what they create",
         undeclared_kinds_queue,
     ),
     (
         "a declaration is compared with its definition",
         definition_mismatch_is_reported,
+    ),
+    (
+        "the webhook suspends new jobs of declared kinds",
+        webhook_suspends_new_jobs,
+    ),
+    (
+        "a running job of a declared kind is adopted",
+        running_declared_job_is_adopted,
     ),
     (
         "without mutating policies a new declared job must be suspended",

@@ -123,6 +123,13 @@ fn only_named_children_need_no_quota(site: &ControllerFixture<'_>) {
         owners.all(|it| *it != part),
         "the named child has a workload"
     );
+    // The controller has seen it before its parent names it: it is started again, and needs no quota any more.
+    let workload = site.workload_name("unnamed");
+    let children = json!({"status": {"children": ["part", "unnamed"]}});
+    site.objects.patch_status(KIND, "train", &children);
+    site.objects
+        .wait_until("Job", "unnamed", |it| it["spec"]["suspend"] == false);
+    site.objects.wait_until_gone("Workload", &workload);
     for name in ["part", "unnamed"] {
         site.objects.delete("Job", name);
         site.objects.wait_until_gone("Job", name);

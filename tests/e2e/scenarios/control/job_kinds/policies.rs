@@ -66,7 +66,7 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
 }
 
 /// `KubeRay` copies the labels of a `RayJob` to its `RayCluster`, which has to run.
-fn children_of_controllers_run(kubectl: &Kubectl, dry_run: &[&str]) {
+pub(super) fn children_of_controllers_run(kubectl: &Kubectl, dry_run: &[&str]) {
     let child = child_of_a_controller();
     for (account, is_suspended) in [(OPERATOR, false), ("tenant", true)] {
         let arguments = [&["--as", account, "--as-group=system:masters"][..], dry_run].concat();
@@ -77,7 +77,7 @@ fn children_of_controllers_run(kubectl: &Kubectl, dry_run: &[&str]) {
 }
 
 /// The output of the command for the declaration.
-fn emitted(site: &mut ControllerFixture<'_>, flags: &[&str]) -> String {
+pub(super) fn emitted(site: &mut ControllerFixture<'_>, flags: &[&str]) -> String {
     let declaration = declaration("item.replicas")["items"][0].to_string();
     let file = site.stage.cluster().folder().join("jobkind.json");
     std::fs::write(&file, &declaration).unwrap();

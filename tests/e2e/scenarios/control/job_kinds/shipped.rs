@@ -16,6 +16,8 @@ pub(super) struct Shipped {
     pub(super) spec: Value,
     /// The field that suspends it.
     pub(super) suspend: &'static str,
+    /// The number of its workers.
+    pub(super) replicas: &'static str,
     /// The node selectors of its pods, by path.
     pub(super) selectors: &'static [&'static str],
     pub(super) running: Value,
@@ -44,6 +46,7 @@ fn ray() -> Vec<Shipped> {
             resource: "rayclusters.ray.io",
             spec: with_suspend(cluster.clone()),
             suspend: "/spec/suspend",
+            replicas: "/spec/workerGroupSpecs/0/replicas",
             selectors: &[
                 "/spec/headGroupSpec/template/spec/nodeSelector",
                 "/spec/workerGroupSpecs/0/template/spec/nodeSelector",
@@ -57,6 +60,7 @@ fn ray() -> Vec<Shipped> {
             resource: "rayjobs.ray.io",
             spec: json!({"suspend": true, "entrypoint": "train", "rayClusterSpec": cluster}),
             suspend: "/spec/suspend",
+            replicas: "/spec/rayClusterSpec/workerGroupSpecs/0/replicas",
             selectors: &[
                 "/spec/rayClusterSpec/headGroupSpec/template/spec/nodeSelector",
                 "/spec/rayClusterSpec/workerGroupSpecs/0/template/spec/nodeSelector",
@@ -79,6 +83,7 @@ fn mpi_job() -> Shipped {
             "Worker": {"replicas": 2, "template": pod("1")},
         }}),
         suspend: "/spec/runPolicy/suspend",
+        replicas: "/spec/mpiReplicaSpecs/Worker/replicas",
         selectors: &[
             "/spec/mpiReplicaSpecs/Launcher/template/spec/nodeSelector",
             "/spec/mpiReplicaSpecs/Worker/template/spec/nodeSelector",
@@ -103,6 +108,7 @@ fn spark_application() -> Shipped {
                 "driver": {"cores": 1, "memory": "512m"},
                 "executor": {"cores": 1, "instances": 2, "memory": "1g"}}),
         suspend: "/spec/suspend",
+        replicas: "/spec/executor/instances",
         selectors: &["/spec/driver/nodeSelector", "/spec/executor/nodeSelector"],
         running: json!({"status": {"applicationState": {"state": "RUNNING"}, "driverInfo": {}}}),
         stopped: json!({"status": {"applicationState": {"state": "SUSPENDED"}, "driverInfo": {}}}),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::lockkeeper;
+use crate::lockkeeper::Program;
 use crate::process::{self, Process};
 
 /// Timeout of a probe; a probe without a response is repeated.
@@ -35,6 +35,19 @@ impl Controller {
         Ok(controller)
     }
 
+    /// Like [`Self::start`], of another version.
+    pub fn start_program(
+        program: &Program,
+        kubeconfig: &Path,
+        folder: &Path,
+        flags: &[&str],
+    ) -> Result<Self, String> {
+        let command = command(program, kubeconfig, folder, "", flags)?;
+        let mut controller = Self::spawn(command, folder)?;
+        controller.until_ready()?;
+        Ok(controller)
+    }
+
     /// Starts a controller, and waits only until it listens.
     pub fn start_unready(
         kubeconfig: &Path,
@@ -42,7 +55,11 @@ impl Controller {
         config: &str,
         flags: &[&str],
     ) -> Result<Self, String> {
-        let command = command(kubeconfig, folder, config, flags)?;
+        let command = command(&Program::current(), kubeconfig, folder, config, flags)?;
+        Self::spawn(command, folder)
+    }
+
+    fn spawn(command: Command, folder: &Path) -> Result<Self, String> {
         let stdout = folder.join("stdout");
         let mut process = Process::start(
             "lockkeeper controller",
@@ -138,13 +155,14 @@ impl Controller {
 }
 
 fn command(
+    program: &Program,
     kubeconfig: &Path,
     folder: &Path,
     config: &str,
     flags: &[&str],
 ) -> Result<Command, String> {
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut command = lockkeeper::binary();
+    let mut command = program.command();
     command
         .args(["controller", "--control-listen", "127.0.0.1:0"])
         .env("LOCKKEEPER_LOG", "info,lockkeeper_controller=debug")

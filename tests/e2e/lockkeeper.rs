@@ -53,8 +53,19 @@ impl Lockkeeper {
         protocol: Protocol,
         config: &str,
     ) -> Result<Self, String> {
+        Self::start_program(&Program::current(), kubeconfig, folder, protocol, config)
+    }
+
+    /// Like [`Self::start`], of another version.
+    pub fn start_program(
+        program: &Program,
+        kubeconfig: &Path,
+        folder: &Path,
+        protocol: Protocol,
+        config: &str,
+    ) -> Result<Self, String> {
         let tls = folder.join("tls");
-        let mut command = on_cluster(kubeconfig, folder, protocol, config)?;
+        let mut command = on_cluster(program, kubeconfig, folder, protocol, config)?;
         command.arg("--tls-dir").arg(&tls);
         Self::spawn(command, folder, tls.join("ca.crt"))?.wait_ready()
     }
@@ -68,7 +79,8 @@ impl Lockkeeper {
         config: &str,
         volume: &SecretVolume,
     ) -> Result<Self, String> {
-        let mut command = on_cluster(kubeconfig, folder, protocol, config)?;
+        let program = Program::current();
+        let mut command = on_cluster(&program, kubeconfig, folder, protocol, config)?;
         command.arg("--tls-cert").arg(volume.certificate());
         command.arg("--tls-key").arg(volume.key());
         Self::spawn(command, folder, volume.ca())
@@ -211,12 +223,13 @@ impl Lockkeeper {
 
 /// `lockkeeper serve` on a cluster. With an empty `config` there is no configuration file.
 fn on_cluster(
+    program: &Program,
     kubeconfig: &Path,
     folder: &Path,
     protocol: Protocol,
     config: &str,
 ) -> Result<Command, String> {
-    let mut command = serve(folder)?;
+    let mut command = serve_program(program, folder)?;
     command.arg("--kubeconfig").arg(kubeconfig);
     if protocol == Protocol::Http1 {
         command.arg("--http1-only");
@@ -231,9 +244,13 @@ fn on_cluster(
 
 /// `lockkeeper serve` on a free port, with its files in `folder`.
 pub fn serve(folder: &Path) -> Result<Command, String> {
+    serve_program(&Program::current(), folder)
+}
+
+fn serve_program(program: &Program, folder: &Path) -> Result<Command, String> {
     // The server creates its private folder inside this one.
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut command = binary();
+    let mut command = program.command();
     command.args(["serve", "--log-format", "json"]);
     command.args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]);
     Ok(command)
@@ -260,30 +277,57 @@ pub fn run(arguments: &[&str]) -> Output {
 /// Runs the binary with `arguments` and returns its standard output.
 #[track_caller]
 pub fn output(arguments: &[&str]) -> String {
-    let version = OLDER_MINOR.map(|minor| format!("--kubernetes-version=1.{minor}"));
-    let mut arguments = arguments.to_vec();
-    // Objects for the cluster, as its administrator emits them.
-    if let Some(version) = &version
-        && let ["crds", "definitions" | "policies" | "job-kinds", ..] = arguments[..]
-    {
-        arguments.push(version);
+    Program::current().output(arguments)
+}
+
+/// A lockkeeper binary of some version.
+#[derive(Clone)]
+pub struct Program(PathBuf);
+
+impl Program {
+    /// The binary under test.
+    pub fn current() -> Self {
+        Self(env!("CARGO_BIN_EXE_lockkeeper").into())
     }
-    let output = run(&arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "lockkeeper {}:\n{stderr}",
-        arguments.join(" ")
-    );
-    String::from_utf8(output.stdout).unwrap()
+
+    /// The earlier binary that upgrades start from, if `LOCKKEEPER_EARLIER` names one.
+    pub fn earlier() -> Option<Self> {
+        let path = std::env::var_os("LOCKKEEPER_EARLIER")?;
+        Some(Self(path.into()))
+    }
+
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.0);
+        command
+            .env_remove("KUBECONFIG")
+            .env_remove("LOCKKEEPER_LOG");
+        command
+    }
+
+    /// Runs the binary with `arguments` and returns its standard output.
+    #[track_caller]
+    pub fn output(&self, arguments: &[&str]) -> String {
+        let version = OLDER_MINOR.map(|minor| format!("--kubernetes-version=1.{minor}"));
+        let mut arguments = arguments.to_vec();
+        // Objects for the cluster, as its administrator emits them.
+        if let Some(version) = &version
+            && let ["crds", "definitions" | "policies" | "job-kinds", ..] = arguments[..]
+        {
+            arguments.push(version);
+        }
+        let output = self.command().args(&arguments).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "lockkeeper {}:\n{stderr}",
+            arguments.join(" ")
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
 }
 
 pub fn binary() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    command
-        .env_remove("KUBECONFIG")
-        .env_remove("LOCKKEEPER_LOG");
-    command
+    Program::current().command()
 }
 
 fn endpoint(port: u16, ca: &Path) -> Endpoint<'_> {

@@ -222,11 +222,7 @@ pub fn start_watches(
     watches.watch_kind(COHORTS, facts::cohort_facts);
     watches.watch_kind(RESOURCE_FLAVORS, facts::flavor_facts);
     watches.watch_kind(LOCAL_QUEUES, facts::local_queue_facts);
-    watches.watch_dynamic(
-        JOB_KINDS,
-        &ApiResource::erase::<JobKind>(&()),
-        job_kind_facts,
-    );
+    watches.watch_valid(JOB_KINDS, job_kind_facts);
     for kinds in wanted {
         foreign::start_watches(&watches, *kinds);
     }
@@ -245,11 +241,20 @@ impl Watches<'_> {
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
+        self.watch_valid(store, move |object: &K| Some(facts_of(object)));
+    }
+
+    /// Starts the watch of all objects of a kind, of which some have no facts.
+    fn watch_valid<K>(
+        &self,
+        store: Store,
+        facts_of: impl Fn(&K) -> Option<Facts> + Send + Sync + 'static,
+    ) where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
         let all: Api<ListItem<K>> = Api::all(self.client.clone());
         let watch = move || watcher(all.clone(), watch_config(PAGE_SIZE));
-        spawn(store, watch, self.feed, move |object: &K| {
-            Some(facts_of(object))
-        });
+        spawn(store, watch, self.feed, facts_of);
     }
 
     /// Starts the watch of all objects of a kind, decoded dynamically.
@@ -277,9 +282,8 @@ impl Watches<'_> {
 }
 
 /// The facts of a JobKind; none if it has mistakes.
-fn job_kind_facts(object: &DynamicObject) -> Option<Facts> {
-    let declaration: JobKind = foreign::decode_lenient(object)?;
-    let suspension = DeclaredSuspension::new(&declaration)?;
+fn job_kind_facts(declaration: &JobKind) -> Option<Facts> {
+    let suspension = DeclaredSuspension::new(declaration)?;
     Some(Facts::JobKind(Arc::new(suspension)))
 }
 

@@ -30,10 +30,11 @@ mod quota_use;
 mod render;
 mod statistics;
 mod tenant;
+mod upgrades;
 
 use super::Scenario;
 use crate::fixture::Fixture;
-use crate::lockkeeper::Protocol;
+use crate::lockkeeper::{Program, Protocol};
 
 pub fn scenarios() -> Vec<Scenario> {
     let mut scenarios = Vec::new();
@@ -74,6 +75,10 @@ pub fn scenarios() -> Vec<Scenario> {
     add("faults", &connection_faults::TRIALS);
     add("faults", &held_writes::TRIALS);
     add("scale", &many_queues::TRIALS);
+    // They start from an earlier version, which tests/upgrade builds.
+    if Program::earlier().is_some() {
+        add("upgrades", &upgrades::TRIALS);
+    }
     scenarios
 }
 

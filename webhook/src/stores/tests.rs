@@ -364,3 +364,30 @@ fn foreign_object_is_decoded_leniently_or_skipped() {
     let odd = object(json!({"spec": {"cohortName": {"name": "c"}}}));
     assert!(foreign::decode_lenient::<kueue::ClusterQueue>(&odd).is_none());
 }
+
+#[test]
+fn declaration_is_found_by_its_kind_until_it_is_deleted() {
+    let declaration = |path: &str| -> JobKind {
+        decoded(json!({
+            "metadata": {"name": "runs.example.com"},
+            "spec": {
+                "version": "v1", "kind": "Run", "suspend": {"path": path},
+                "podSets": [{"name": "main", "template": "spec.template"}],
+            },
+        }))
+    };
+    let mut index = Index::default();
+    let mut apply = |event| {
+        feed(
+            &mut index,
+            IndexedKind::JobKind,
+            vec![event],
+            job_kind_facts,
+        );
+        index.declared_suspension("example.com", "Run").is_some()
+    };
+    assert!(apply(Apply(declaration("spec.suspend"))));
+    assert!(!apply(Apply(declaration("status.suspend"))), "a mistake");
+    assert!(apply(Apply(declaration("spec.suspend"))));
+    assert!(!apply(Delete(declaration("spec.suspend"))));
+}

@@ -78,8 +78,13 @@ metadata:
 fn templates_leave_no_placeholder() {
     for File { path, text } in files().unwrap() {
         assert!(!text.contains("hole.chart"), "{path}");
-        let opened = text.matches("{{- if ").count() + text.matches("{{- with ").count();
-        assert_eq!(opened, text.matches("{{- end }}").count(), "{path}");
+        let blocks = ["{{- if ", "{{- with ", "{{- range "];
+        let opened = blocks.map(|it| text.matches(it).count());
+        assert_eq!(
+            opened.iter().sum::<usize>(),
+            text.matches("{{- end }}").count(),
+            "{path}"
+        );
     }
 }
 

@@ -62,6 +62,11 @@ pub const CASES: &[(&str, &str)] = &[
     ),
     ("jobs-fail", "webhook: {jobsFailurePolicy: Fail}\n"),
     (
+        "job-kinds",
+        "webhook:\n  jobKinds:\n  - {name: rayjobs.ray.io, version: v1}\n  \
+         - {name: runs.training.example.com, version: v1beta1}\nconfig: {webhook: {preview: true}}\n",
+    ),
+    (
         "client-ca",
         "webhook: {clientCa: '-----BEGIN CERTIFICATE-----'}\nconfig: {webhook: {clientNames: [api-server]}}\n",
     ),
@@ -147,6 +152,14 @@ const REJECTED_VALUES: &[(&str, &str)] = &[
         "additional properties 'replica' not allowed",
     ),
     ("webhook: {replicas: 0}\n", "minimum: got 0, want 1"),
+    (
+        "webhook: {jobKinds: [{name: rayjobs.ray.io}]}\n",
+        "missing property 'version'",
+    ),
+    (
+        "webhook: {jobKinds: [{name: rayjobs, version: v1}]}\n",
+        "'rayjobs' does not match pattern",
+    ),
     (
         "policies: {defaultQueue: {namespaceSelector: {matchLabels: {a: b}}}}\n",
         "policies.defaultQueue.name: name the LocalQueue",

@@ -15,6 +15,10 @@ test:
 e2e *words:
     cargo test --locked --package lockkeeper --test e2e -- {{words}}
 
+# Upgrade 1,000 running Jobs from the last release, or from a revision, and back: just upgrade v1.2.3
+upgrade *revision:
+    tests/upgrade {{revision}}
+
 # Run the end-to-end tests on older versions of Kubernetes: just kubernetes-versions 1.33; without one, on all
 kubernetes-versions *versions:
     tests/versions {{versions}}
@@ -101,9 +105,10 @@ nightly: (fuzz "3600") nightly-drills nightly-kubernetes nightly-properties muta
 # The part of nightly with clusters, images and browsers. Each drill sends at least 100,000 requests: 50,000 in each of its steps
 nightly-drills: (drills "50000") (control-drills "600") image playground report-browser tutorial
 
-# The part of nightly with an older version of Kubernetes, another each night
+# The part of nightly with an older version of Kubernetes, another each night, and an upgrade
 nightly-kubernetes:
     tests/versions --of-the-day
+    tests/upgrade
 
 # The part of nightly with long versions of tests
 nightly-properties:

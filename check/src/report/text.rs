@@ -241,6 +241,21 @@ impl Format for TextFormat {
     }
 }
 
+/// Groups without definitions, whose objects other API servers compute.
+const AGGREGATED_GROUPS: [&str; 4] = [
+    "custom.metrics.k8s.io",
+    "external.metrics.k8s.io",
+    "metrics.k8s.io",
+    "visibility.kueue.x-k8s.io",
+];
+
+/// Whether a group of Kubernetes' projects has configuration files, which are no objects of an API server.
+fn is_configuration(group: &str) -> bool {
+    group.ends_with(".config.k8s.io")
+        || group.starts_with("config.") && group.ends_with(".x-k8s.io")
+        || matches!(group, "kind.x-k8s.io" | "kubeadm.k8s.io")
+}
+
 /// Why objects of a kind are skipped.
 fn skip_reason(kind: &str) -> &'static str {
     let Some((version, _)) = kind.split_once(' ') else {
@@ -251,6 +266,10 @@ fn skip_reason(kind: &str) -> &'static str {
         " (input of kustomize)"
     } else if kind.ends_with(" CustomResourceDefinition") {
         " (patch of a definition)"
+    } else if is_configuration(group) {
+        " (configuration file of a component)"
+    } else if AGGREGATED_GROUPS.contains(&group) {
+        " (served by an aggregated API server)"
     } else if group.contains('.') && !BUILT_IN_GROUPS.contains(&group) {
         " (no definition: give it with --crds)"
     } else {

@@ -7,7 +7,6 @@
 use super::adoption::{REQUESTED, annotation, is_adopting};
 use super::model::{Model, TrackedWorkload};
 use super::pending_decision::PendingDecision;
-use super::state::ReconcilerState;
 use crate::key::ObjectKey;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::NodeId;
@@ -60,37 +59,42 @@ impl AdoptionHolds {
             .filter_map(|(key, _)| root_of(cluster, key))
             .collect()
     }
-}
 
-/// Begins, continues or ends the hold of a workload, as its object is now. Costs the pending decisions while an admission of its
-/// tree is under way.
-pub(super) fn update_adoption_hold(state: &mut ReconcilerState, key: &ObjectKey, now_ms: i64) {
-    let workload = state.model.workloads.get(key);
-    let Some(workload) = workload.filter(|it| waits_for_quota(it, now_ms)) else {
-        let ended = state.adoption_holds.by_workload.remove(key);
-        state.cycle.is_due |= ended.is_some();
-        return;
-    };
-    state.cluster.state_mut().apply_changes();
-    let root = root_of(&state.cluster, key);
-    let known = state.adoption_holds.by_workload.get(key);
-    let mut hold = match known {
-        Some(it) if it.until_ms > now_ms => *it,
-        // The command has not continued within the bound.
-        Some(it) if annotation(&workload.object) != Some(REQUESTED) => {
-            state.cycle.is_due = true;
-            *it
-        }
-        _ => AdoptionHold {
-            until_ms: now_ms.saturating_add(HOLD_MAX_MS),
-            root,
-            is_clear: false,
-        },
-    };
-    hold.is_clear = hold.is_clear && hold.root == root
-        || root.is_none_or(|root| !has_admission_under_way(&state.model, &state.cluster, root));
-    hold.root = root;
-    state.adoption_holds.by_workload.insert(key.clone(), hold);
+    /// Begins, continues or ends the hold of a workload, as its object is now. True if a hold ends, so that a cycle is due.
+    /// Costs the pending decisions while an admission of its tree is under way.
+    pub(super) fn update(
+        &mut self,
+        model: &Model,
+        cluster: &mut ClusterState,
+        key: &ObjectKey,
+        now_ms: i64,
+    ) -> bool {
+        let workload = model.workloads.get(key);
+        let Some(workload) = workload.filter(|it| waits_for_quota(it, now_ms)) else {
+            return self.by_workload.remove(key).is_some();
+        };
+        cluster.state_mut().apply_changes();
+        let root = root_of(cluster, key);
+        let mut has_ended = false;
+        let mut hold = match self.by_workload.get(key) {
+            Some(it) if it.until_ms > now_ms => *it,
+            // The command has not continued within the bound.
+            Some(it) if annotation(&workload.object) != Some(REQUESTED) => {
+                has_ended = true;
+                *it
+            }
+            _ => AdoptionHold {
+                until_ms: now_ms.saturating_add(HOLD_MAX_MS),
+                root,
+                is_clear: false,
+            },
+        };
+        hold.is_clear = hold.is_clear && hold.root == root
+            || root.is_none_or(|root| !has_admission_under_way(model, cluster, root));
+        hold.root = root;
+        self.by_workload.insert(key.clone(), hold);
+        has_ended
+    }
 }
 
 fn waits_for_quota(workload: &TrackedWorkload, now_ms: i64) -> bool {

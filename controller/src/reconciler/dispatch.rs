@@ -1,6 +1,5 @@
 //! Plans changed objects, and begins the most urgent writes.
 
-use super::adoption_holds::update_adoption_hold;
 use super::in_flight::InFlightWrite;
 use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
@@ -28,7 +27,9 @@ pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
         match &object {
             ObjectRef::Workload(key) => {
                 update_stuck(state, key, now_ms);
-                update_adoption_hold(state, key, now_ms);
+                let (model, cluster) = (&state.model, &mut state.cluster);
+                let holds = &mut state.adoption_holds;
+                state.cycle.is_due |= holds.update(model, cluster, key, now_ms);
             }
             ObjectRef::Job(key) if key.kind == POD_GROUP => {
                 refresh_if_due(state, &key.name, now_ms);

@@ -224,6 +224,39 @@ not checked: 3 kustomize.config.k8s.io/v1beta1 Kustomization (input of kustomize
 }
 
 #[test]
+fn kinds_that_no_definition_can_have_are_skipped() {
+    let of = |version: &str, kind: &str| format!("apiVersion: {version}\nkind: {kind}\n");
+    let files = [
+        (
+            "kueue.yaml",
+            of("config.kueue.x-k8s.io/v1beta2", "Configuration"),
+        ),
+        (
+            "kubelet.yaml",
+            of("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"),
+        ),
+        (
+            "pending.yaml",
+            of(
+                "visibility.kueue.x-k8s.io/v1beta2",
+                "PendingWorkloadsSummary",
+            ),
+        ),
+        ("openshift.yaml", of("config.openshift.io/v1", "OAuth")),
+    ];
+    let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
+    let (text, code) = run(&files, &["{}", "--verbose"]);
+    let expected = "\
+not checked: 1 config.kueue.x-k8s.io/v1beta2 Configuration (configuration file of a component)
+not checked: 1 config.openshift.io/v1 OAuth (no definition: give it with --crds)
+not checked: 1 kubelet.config.k8s.io/v1beta1 KubeletConfiguration (configuration file of a component)
+not checked: 1 visibility.kueue.x-k8s.io/v1beta2 PendingWorkloadsSummary (served by an aggregated API server)
+";
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(code, 0);
+}
+
+#[test]
 fn values_of_built_in_kinds_are_checked() {
     let web = "\
 apiVersion: apps/v1

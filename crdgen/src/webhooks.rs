@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 };
 use lockkeeper_api::{GROUP, labels};
 use lockkeeper_policies::metadata_cel::is_created_by_a_controller;
-use lockkeeper_policies::registry::Registration;
+use lockkeeper_policies::registry::{NeededBy, Registration};
 use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
 
@@ -140,7 +140,7 @@ pub fn configurations(
 /// The name of a webhook, which is unique in its configuration.
 fn name(kind: &Registration, verb: &str) -> String {
     let Registration { group, plural, .. } = kind;
-    if kind.user_rules_only {
+    if kind.needed_by == NeededBy::UserRules {
         // The kind may also be in the configuration for lockkeeper's own rules.
         let of = match (kind.version.as_str(), group.as_str()) {
             ("*", "") => String::new(),
@@ -150,7 +150,7 @@ fn name(kind: &Registration, verb: &str) -> String {
         };
         return format!("{plural}{of}.rules.{GROUP}");
     }
-    if kind.is_declared {
+    if kind.needed_by == NeededBy::JobKind {
         return format!("{plural}.{group}.jobs.{GROUP}");
     }
     match kind.foreign {
@@ -228,7 +228,7 @@ fn review_versions() -> Vec<String> {
 }
 
 pub(crate) fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> RuleWithOperations {
-    let scope = if kind.user_rules_only {
+    let scope = if kind.needed_by == NeededBy::UserRules {
         "*"
     } else if kind.namespaced {
         "Namespaced"
@@ -303,13 +303,13 @@ pub(crate) fn match_conditions(kind: &Registration, selected_by: &[&str]) -> Vec
         ));
     }
     // It removes references to deleted owners, also of running jobs.
-    if selected_by.contains(&labels::QUEUE_NAME) && !kind.user_rules_only && !kind.is_declared {
+    if selected_by.contains(&labels::QUEUE_NAME) && kind.needed_by == NeededBy::Rules {
         conditions.push(condition(
             "not-an-update-of-the-garbage-collector",
             NOT_BY_GARBAGE_COLLECTOR,
         ));
     }
-    if kind.is_declared {
+    if kind.needed_by == NeededBy::JobKind {
         conditions.push(not_by_a_controller());
     }
     if selected_by.len() > 1 {

@@ -51,7 +51,7 @@ pub enum Facts {
     LocalQueue(Project, LocalQueueFacts),
     /// Of a `WorkloadPriorityClass`: its value.
     WorkloadPriorityClass(i32),
-    /// Of a JobKind without mistakes.
+    /// Of a `JobKind` without mistakes.
     JobKind(Arc<DeclaredSuspension>),
 }
 
@@ -181,7 +181,7 @@ impl Index {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
 
-    /// How jobs of a kind are suspended, if a JobKind declares the kind. Costs the number of JobKinds.
+    /// How jobs of a kind are suspended, if a `JobKind` declares the kind. Costs the number of declarations.
     #[must_use]
     pub fn declared_suspension(&self, group: &str, kind: &str) -> Option<Arc<DeclaredSuspension>> {
         let first = (IndexedKind::JobKind, ObjectName::default());

@@ -32,7 +32,7 @@ pub enum IndexedKind {
     LocalQueue(Project),
     /// Kueue's `WorkloadPriorityClass`.
     WorkloadPriorityClass,
-    /// lockkeeper's JobKind.
+    /// lockkeeper's `JobKind`.
     JobKind,
 }
 

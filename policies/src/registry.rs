@@ -18,6 +18,17 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+/// What needs the objects of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeededBy {
+    /// Built-in rules and defaults, and perhaps user rules.
+    Rules,
+    /// Only user rules. Then every object of the kind is sent, and [`Registration::namespaced`] is not known.
+    UserRules,
+    /// A `JobKind` declares the kind: the webhook suspends its new jobs.
+    JobKind,
+}
+
 /// The requests that the API server sends to the webhook for one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
@@ -35,11 +46,8 @@ pub struct Registration {
     pub own: bool,
     /// The project of the kind, if it is registered only when the configuration enables that project.
     pub foreign: Option<ForeignKinds>,
-    /// Whether only user rules need the kind. Then every object of the kind is sent, and [`Self::namespaced`] is not
-    /// known.
-    pub user_rules_only: bool,
-    /// Whether a `JobKind` declares the kind, so that the webhook suspends its new jobs.
-    pub is_declared: bool,
+    /// What needs the kind.
+    pub needed_by: NeededBy,
     /// The labels of which an object must carry one; none selects all objects.
     pub selected_by: &'static [&'static str],
     /// Those of which an object must carry one to be sent for defaults.
@@ -221,8 +229,7 @@ pub fn declared(group: &str, version: &str, plural: &str, has_previews: bool) ->
         namespaced: true,
         own: false,
         foreign: None,
-        user_rules_only: false,
-        is_declared: true,
+        needed_by: NeededBy::JobKind,
         selected_by: &[labels::QUEUE_NAME],
         defaults_selected_by: &[labels::QUEUE_NAME],
         validated_on: if has_previews {
@@ -330,8 +337,7 @@ fn registration<T: ValidatedKind>() -> Registration {
         namespaced: T::NAMESPACED,
         own: T::OWN,
         foreign: None,
-        user_rules_only: false,
-        is_declared: false,
+        needed_by: NeededBy::Rules,
         selected_by: T::SELECTED_BY,
         defaults_selected_by: T::DEFAULTS_SELECTED_BY,
         validated_on: operations.copied().collect(),

@@ -281,7 +281,7 @@ impl Watches<'_> {
     }
 }
 
-/// The facts of a JobKind; none if it has mistakes.
+/// The facts of a `JobKind`; none if it has mistakes.
 fn job_kind_facts(declaration: &JobKind) -> Option<Facts> {
     let suspension = DeclaredSuspension::new(declaration)?;
     Some(Facts::JobKind(Arc::new(suspension)))

@@ -1,6 +1,6 @@
 //! The selected jobs, and their queue.
 
-use lockkeeper_controller::job_adapters::{JobKinds, Resource, StopMethod};
+use lockkeeper_controller::job_adapters::{JobAdapter, JobKinds, Resource, StopMethod};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -118,7 +118,7 @@ pub(crate) fn adoptable_kinds(kinds: &JobKinds) -> impl Iterator<Item = usize> {
 }
 
 fn resource(kinds: &JobKinds, kind: usize) -> Option<Resource> {
-    kinds.get(kind).map(|it| it.resource())
+    kinds.get(kind).map(JobAdapter::resource)
 }
 
 fn is_name_of(text: &str, of: &Resource) -> bool {

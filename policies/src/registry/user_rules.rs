@@ -1,6 +1,6 @@
 //! Registrations for user rules.
 
-use super::{Registration, known_registrations};
+use super::{NeededBy, Registration, known_registrations};
 use crate::rule::Operation;
 use crate::settings::Settings;
 use crate::user_rules::{ANY, Kind};
@@ -84,8 +84,7 @@ fn registration(kind: &Kind, operations: BTreeSet<Operation>) -> Registration {
         namespaced: known.is_some_and(|it| it.namespaced),
         own: false,
         foreign: None,
-        user_rules_only: true,
-        is_declared: false,
+        needed_by: NeededBy::UserRules,
         selected_by: &[],
         defaults_selected_by: &[],
         validated_on: operations,

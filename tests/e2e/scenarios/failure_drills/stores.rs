@@ -20,12 +20,12 @@ const NO_RULES: &str = " []";
 /// The rights of `examples/install/server.yaml`.
 const ALL_RULES: &str = "
 - {apiGroups: [scheduling.k8s.io], resources: [priorityclasses], verbs: [get, list, watch]}
-- {apiGroups: [lockkeeper.dev], resources: [workloads, cohorts, localqueues], verbs: [list, watch]}
+- {apiGroups: [lockkeeper.dev], resources: [workloads, cohorts, localqueues, jobkinds], verbs: [list, watch]}
 - {apiGroups: [lockkeeper.dev], resources: [clusterqueues, resourceflavors], verbs: [get, list, watch]}
 - {apiGroups: [''], resources: [pods], verbs: [list, watch]}";
 
 const NOT_READY: &str = "not ready: still listing priorityclasses, workloads, pods, clusterqueues, cohorts, \
-                         resourceflavors, localqueues\n";
+                         resourceflavors, localqueues, jobkinds\n";
 
 /// The rights are granted one by one, and the server uses each of them without a restart.
 pub fn stores_without_rights(stage: &mut Fixture, protocol: Protocol) {

@@ -95,7 +95,7 @@ fn queued(queue: &str) -> Value {
     json!({"lockkeeper.dev/queue-name": queue})
 }
 
-/// "Should reconcile jobs only when queue is set", "Should reconcile RayJobs" and their like.
+/// "Should reconcile jobs only when queue is set", "Should reconcile `RayJobs`" and their like.
 fn job_follows_its_queue(site: &ControllerFixture<'_>, of: &Shipped) {
     let (kind, objects) = (of.kind, &site.objects);
     create(site, of, "train", &json!({}), false);

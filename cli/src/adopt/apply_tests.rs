@@ -2,6 +2,7 @@
 
 use super::adoption::{ApplyOptions, Clients};
 use super::apply::apply;
+use super::candidate::job_key;
 use super::objects::ClusterObjects;
 use super::plan::Plan;
 use super::progress::Progress;
@@ -12,7 +13,8 @@ use http::Method;
 use kube::Client;
 use kube::client::Body;
 use lockkeeper_api::config::Config;
-use lockkeeper_controller::job_adapters::JobKinds;
+use lockkeeper_controller::adoption_manifest;
+use lockkeeper_controller::job_adapters::{JobKinds, KINDS};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -38,10 +40,16 @@ impl ApiServer {
             Method::GET => self.read(path),
             Method::POST => {
                 let name = body["metadata"]["name"].as_str().unwrap();
+                let path = format!("{path}/{name}");
+                if self.objects.contains_key(&path) {
+                    return (
+                        409,
+                        json!({"kind": "Status", "code": 409, "reason": "AlreadyExists"}),
+                    );
+                }
                 let mut object = body.clone();
                 object["metadata"]["annotations"]["lockkeeper.dev/adoption"] = json!("Observed");
-                self.objects
-                    .insert(format!("{path}/{name}"), object.clone());
+                self.objects.insert(path, object.clone());
                 (201, object)
             }
             Method::DELETE => (200, self.objects.remove(path).unwrap()),
@@ -49,6 +57,10 @@ impl ApiServer {
                 let path = path.trim_end_matches("/status");
                 let object = self.objects.get_mut(path).unwrap();
                 merge(object, body);
+                let step = object.pointer_mut("/metadata/annotations/lockkeeper.dev~1adoption");
+                if let Some(step) = step.filter(|it| **it == "Requested") {
+                    *step = json!("Observed");
+                }
                 let object = object.clone();
                 if path.contains("/jobs/") {
                     self.complete(&object["metadata"]["uid"]);
@@ -136,7 +148,16 @@ fn other_workload() -> Value {
 async fn adopt(is_quota_taken: bool, is_partial: bool) -> (Vec<String>, Vec<String>) {
     let mut objects = plain(4);
     objects.jobs = listed(vec![job("a", 2, 1), job("b", 2, 2)]);
-    let mut server = server(&objects);
+    let server = server(&objects);
+    adopt_from(objects, server, is_quota_taken, is_partial).await
+}
+
+async fn adopt_from(
+    objects: ClusterObjects,
+    mut server: ApiServer,
+    is_quota_taken: bool,
+    is_partial: bool,
+) -> (Vec<String>, Vec<String>) {
     let selection = Selection {
         queue: "q".to_owned(),
         namespace: Some("team".to_owned()),
@@ -200,4 +221,27 @@ async fn apply_withdraws_jobs_whose_quota_was_taken_meanwhile() {
         assert_eq!(writes[..2], ["POST workloads", "POST workloads"]);
         assert_eq!(writes[2..], *expected, "{is_partial}");
     }
+}
+
+/// An earlier run was interrupted after the controller had confirmed the Workload of `a`: its hold may have ended.
+#[tokio::test]
+async fn workload_of_an_earlier_run_is_confirmed_again() {
+    let mut objects = plain(4);
+    objects.jobs = listed(vec![job("a", 2, 1), job("b", 2, 2)]);
+    let mut server = server(&objects);
+    let view = KINDS[0].parse(job("a", 2, 1)).unwrap();
+    let key = job_key(0, &view);
+    let mut earlier = adoption_manifest(&JobKinds::default(), &key, &view).unwrap();
+    earlier["metadata"]["annotations"]["lockkeeper.dev/adoption"] = json!("Observed");
+    let namespace = "/apis/lockkeeper.dev/v1alpha1/namespaces/team/workloads";
+    server.add(namespace, &[earlier]);
+    let (results, writes) = adopt_from(objects, server, false, false).await;
+    assert_eq!(results, ["a Adopted", "b Adopted"]);
+    let expected = [
+        "POST workloads",
+        "PATCH a",
+        "POST workloads",
+        "PATCH status",
+    ];
+    assert_eq!(writes[..4], expected, "{writes:?}");
 }

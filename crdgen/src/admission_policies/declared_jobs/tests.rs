@@ -197,6 +197,33 @@ fn queue_priority_and_owner_of_a_running_job_are_kept() {
     }
 }
 
+/// The annotation has the uid of the job: a copied manifest does not count, and a queue is not exchanged.
+#[test]
+fn adoption_adds_the_queue_of_a_running_job() {
+    let kind = kind(&json!({}));
+    let policies = policies(&kind);
+    let running = |labels: &Value, uid: &str| {
+        let mut object = run(labels, &json!({"suspend": false}));
+        object["metadata"]["uid"] = json!("u");
+        object["metadata"]["annotations"] = json!({"lockkeeper.dev/adoption": uid});
+        object
+    };
+    let (free, main) = (json!({}), json!({"lockkeeper.dev/queue-name": "main"}));
+    let other = json!({"lockkeeper.dev/queue-name": "other"});
+    let class =
+        json!({"lockkeeper.dev/queue-name": "main", "lockkeeper.dev/priority-class": "high"});
+    for (before, after, uid, rejections) in [
+        (&free, &main, "u", 0),
+        (&free, &main, "v", 1),
+        (&other, &main, "u", 1),
+        (&main, &free, "u", 1),
+        (&free, &class, "u", 1),
+    ] {
+        let found = messages(&policies, &running(before, uid), &running(after, uid));
+        assert_eq!(found.len(), rejections, "{before} {after} {uid}: {found:?}");
+    }
+}
+
 #[test]
 fn without_mutating_policies_a_new_queued_job_must_be_suspended() {
     let queued = json!({"lockkeeper.dev/queue-name": "main"});

@@ -1,6 +1,6 @@
 //! Fields of a declaration whose effects the other trials do not show.
 
-use super::super::fixture::ControllerFixture;
+use super::super::fixture::{ControllerFixture, NO_LEADER_ELECTION};
 use super::super::render;
 use super::shipped::pod;
 use super::training_run::{
@@ -23,7 +23,7 @@ pub(super) fn fields_have_effects(stage: &mut Fixture) {
     site.objects
         .wait_until(KIND, "train", |it| it["spec"]["state"] == "On");
     finished_pods_release_quota(&site);
-    only_named_children_need_no_quota(&site);
+    only_named_children_need_no_quota(&mut site);
     quota_is_kept_until_pods_are_gone(&mut site);
     fewer_pods_start_and_a_stop_resets(&site);
     remove(&site, KIND, "trainingruns.training.example.com");
@@ -103,7 +103,7 @@ fn finished_pods_release_quota(site: &ControllerFixture<'_>) {
 
 /// Of two jobs with the same owner, the one that `children` names has no workload.
 #[track_caller]
-fn only_named_children_need_no_quota(site: &ControllerFixture<'_>) {
+fn only_named_children_need_no_quota(site: &mut ControllerFixture<'_>) {
     let children = json!({"status": {"children": ["part"]}});
     site.objects.patch_status(KIND, "train", &children);
     let uid = site.objects.get(KIND, "train")["metadata"]["uid"].clone();
@@ -123,10 +123,13 @@ fn only_named_children_need_no_quota(site: &ControllerFixture<'_>) {
         owners.all(|it| *it != part),
         "the named child has a workload"
     );
-    // The controller has seen it before its parent names it: it is started again, and needs no quota any more.
+    // The controller has seen it before its parent names it: it is started again, also by a controller that starts later, and
+    // needs no quota any more.
     let workload = site.workload_name("unnamed");
     let children = json!({"status": {"children": ["part", "unnamed"]}});
+    site.stop();
     site.objects.patch_status(KIND, "train", &children);
+    site.start_controller(DEFAULTS, &[NO_LEADER_ELECTION]);
     site.objects
         .wait_until("Job", "unnamed", |it| it["spec"]["suspend"] == false);
     site.objects.wait_until_gone("Workload", &workload);

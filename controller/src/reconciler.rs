@@ -62,12 +62,14 @@ pub use declared_job_kind::{DeclaredJobKind, DefinitionCheck};
 pub use event_batch::EventBatch;
 pub use input::{Change, Input};
 
+pub(crate) use adoption::needs_quota as adoption_needs_quota;
+pub(crate) use adoption_holds::AdoptionHolds;
 pub use output::{
     JobRead, ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
 pub(crate) use queue_store::inactive_message;
 pub use settings::Settings;
-pub(crate) use status::pending_reason::namespace_mismatch;
+pub(crate) use status::pending_reason::{WAITING_FOR_ADOPTION, namespace_mismatch};
 pub(crate) use template_interner::TemplateInterner;
 pub use usage_stats::QuotaUsage;
 

@@ -4,7 +4,10 @@ use super::outcome::{Preview, PreviewedPods};
 use super::unconfirmed::UnconfirmedDecisions;
 use crate::job_adapters::JobKinds;
 use crate::key::{Kind, ObjectKey};
-use crate::reconciler::{Change, Input, TemplateInterner, inactive_message, namespace_mismatch};
+use crate::reconciler::{
+    AdoptionHolds, Change, Input, TemplateInterner, WAITING_FOR_ADOPTION, adoption_needs_quota,
+    inactive_message, namespace_mismatch,
+};
 use lockkeeper_api::{JobKind, Workload};
 use lockkeeper_cluster_state::decision_text::flavor_verdict_text;
 use lockkeeper_cluster_state::journal::mark_evicted;
@@ -55,6 +58,7 @@ pub struct PreviewState {
     job_kinds: JobKinds,
     searches: FlavorSearches,
     unconfirmed: UnconfirmedDecisions,
+    adoption_holds: AdoptionHolds,
     /// Whether a cycle may find something to do.
     is_due: bool,
     /// Whether workloads are admitted one at a time (`waitForPodsReady.blockAdmission`).
@@ -81,6 +85,7 @@ impl PreviewState {
             job_kinds: JobKinds::default(),
             searches: FlavorSearches::default(),
             unconfirmed: UnconfirmedDecisions::default(),
+            adoption_holds: AdoptionHolds::default(),
             is_due: true,
             blocks_admission: requeue.is_enabled && requeue.block_admission,
             requeue,
@@ -132,12 +137,13 @@ impl PreviewState {
             Input::Namespace(Change::Deleted(key)) => cluster.remove_namespace(key.name()),
             Input::Workload(Change::Applied(mut it)) => {
                 self.templates.intern(&mut it);
-                self.set_workload(Arc::from(it));
+                self.set_workload(now_ms, Arc::from(it));
             }
             Input::Workload(Change::Deleted(key)) => {
                 cluster.remove_workload(key.key());
                 self.workloads.remove(&key);
                 self.unconfirmed.remove(key.key());
+                self.update_adoption(&key, now_ms);
             }
             Input::JobKind(Change::Applied(it)) => {
                 let key = ObjectKey::from_metadata(&it.metadata);
@@ -169,7 +175,7 @@ impl PreviewState {
         }
     }
 
-    fn set_workload(&mut self, workload: Arc<Workload>) {
+    fn set_workload(&mut self, now_ms: i64, workload: Arc<Workload>) {
         let key = ObjectKey::from_metadata(&workload.metadata);
         self.unconfirmed.remove(key.key());
         let _ = self.cluster.set_workload(Arc::clone(&workload));
@@ -182,7 +188,18 @@ impl PreviewState {
             self.cluster.revert_admission(key.key());
         }
         apply_reported_status(&mut self.cluster, &workload);
-        self.workloads.insert(key, workload);
+        self.workloads.insert(key.clone(), workload);
+        self.update_adoption(&key, now_ms);
+    }
+
+    /// Follows the hold of an adoption. A preview does not know which admissions are under way, and takes the hold to begin
+    /// with its request.
+    fn update_adoption(&mut self, key: &ObjectKey, now_ms: i64) {
+        let workload = self.workloads.get(key);
+        let adoption = workload.filter(|it| adoption_needs_quota(it));
+        let adoption = adoption.map(|it| &**it);
+        let holds = &mut self.adoption_holds;
+        self.is_due |= holds.update(&mut self.cluster, key, adoption, now_ms, |_, _| false);
     }
 
     /// Runs cycles until they change nothing, at most `cycles_max`. True if the state is settled: the controller has nothing to
@@ -190,6 +207,9 @@ impl PreviewState {
     pub fn settle(&mut self, now_ms: i64, cycles_max: usize) -> bool {
         self.cluster.set_now(now_ms);
         self.is_due |= self.unconfirmed.withdraw_expired(&mut self.cluster, now_ms);
+        for key in self.adoption_holds.expired(now_ms) {
+            self.update_adoption(&key, now_ms);
+        }
         for _ in 0..cycles_max {
             if !self.is_due || self.is_blocked() {
                 return true;
@@ -219,8 +239,15 @@ impl PreviewState {
         let cycle = self.cluster.next_cycle(now_ms, false);
         let mut has_changed = cycle.has_reactivated || !cycle.out_of_scope.is_empty();
         let mut has_admitted = false;
+        let held = self.adoption_holds.trees(&self.cluster, now_ms);
         for entry in &cycle.entries {
             has_changed |= self.searches.record(self.cluster.state(), entry);
+            if held.holds(self.cluster.state(), entry) {
+                let key = self.cluster.state().workload_name(entry.workload);
+                let key = key.to_owned();
+                self.cluster.revert_admission(&key);
+                continue;
+            }
             match &entry.decision {
                 Decision::Admit => {
                     let key = self
@@ -284,7 +311,7 @@ impl PreviewState {
             Ok(WorkloadPhase::NotQueued(reason)) => Preview::Never {
                 why: not_queued_message(self.cluster.objects(), &workload, reason),
             },
-            Ok(_) => self.preview_queued(&key, &workload),
+            Ok(_) => self.preview_queued(now_ms, &key, &workload),
         };
         self.cluster.remove_workload(&key);
         // Its removal may have reactivated others. Heads that were active before repeat their decisions.
@@ -292,7 +319,7 @@ impl PreviewState {
         Some(preview)
     }
 
-    fn preview_queued(&mut self, key: &str, workload: &Workload) -> Preview {
+    fn preview_queued(&mut self, now_ms: i64, key: &str, workload: &Workload) -> Preview {
         let id = self.cluster.state().workload(key);
         let queue = id.and_then(|id| self.cluster.state().workload_view(id).queue());
         let (Some(id), Some(queue)) = (id, queue) else {
@@ -328,12 +355,19 @@ impl PreviewState {
                 "the pods of another workload are not ready yet (blockAdmission)".to_owned(),
             );
         }
+        let held = self.adoption_holds.trees(&self.cluster, now_ms);
         match WhatIf::new(self.cluster.state_mut()).next_decision(id, false) {
             NextDecision::OutOfScope => Preview::Never {
                 why: namespace_mismatch().message,
             },
             NextDecision::Inactive => Preview::Never { why: inactive },
+            NextDecision::NotConsidered if held.contains(self.cluster.state(), queue) => {
+                waits(WAITING_FOR_ADOPTION.to_owned())
+            }
             NextDecision::NotConsidered => waits(String::new()),
+            NextDecision::Decided(entry) if held.holds(self.cluster.state(), &entry) => {
+                waits(WAITING_FOR_ADOPTION.to_owned())
+            }
             NextDecision::Decided(entry) => match &entry.decision {
                 Decision::Admit => starts(self.cluster.state(), &entry, needs_nodes),
                 Decision::Preempt(victims) => preempts(self.cluster.state(), id, victims)

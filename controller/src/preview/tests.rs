@@ -213,6 +213,35 @@ fn an_eviction_without_a_write_is_withdrawn_after_ten_seconds() {
 }
 
 #[test]
+fn nothing_starts_while_an_adoption_reserves_quota() {
+    let mut stage = stage();
+    let mut adoption = workload("b", "job-running", "low", 1);
+    adoption["metadata"]["annotations"] = json!({"lockkeeper.dev/adoption": "Requested"});
+    stage.set(Kind::Workload, adoption.clone());
+    let new = || workload("a", "w", "low", 1);
+    let held = "waits in ClusterQueue q behind 1 workload: Waits while lockkeeper adopt reserves quota in the same cohort, for \
+        at most two minutes";
+    assert_eq!(stage.text_of(new()), held);
+    // The command was interrupted.
+    adoption["metadata"]["annotations"] = json!({"lockkeeper.dev/adoption": "Observed"});
+    stage.set(Kind::Workload, adoption.clone());
+    assert!(matches!(
+        stage.preview_at(NOW_MS + 119_000, new()),
+        Some(Preview::Waits { .. })
+    ));
+    assert!(matches!(
+        stage.preview_at(NOW_MS + 121_000, new()),
+        Some(Preview::Starts { .. })
+    ));
+    // It continues, and then has its quota.
+    adoption["metadata"]["annotations"] = json!({"lockkeeper.dev/adoption": "Requested"});
+    stage.set(Kind::Workload, adoption);
+    assert_eq!(stage.text_of(new()), held);
+    stage.admitted("b", "job-running", 1, true);
+    assert_eq!(stage.text_of(new()), "runs now on flavor f");
+}
+
+#[test]
 fn what_no_change_of_usage_can_help_is_never_admitted() {
     let mut stage = stage();
     let mut gpu = workload("a", "gpu", "low", 1);

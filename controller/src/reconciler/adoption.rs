@@ -4,9 +4,9 @@
 //! jobs does not show the job before the label, and the watch of workloads may show the admission after it. The annotation
 //! keeps the workload, and its job running, in between. Only the controller's account may set it.
 
-use super::model::TrackedWorkload;
+use super::model::{TrackedWorkload, holds_quota};
 use super::output::WriteOp;
-use super::status::conditions::epoch_seconds;
+use super::status::conditions::{epoch_seconds, has_status};
 use lockkeeper_api::{Workload, labels};
 use serde_json::{Value, json};
 
@@ -38,6 +38,11 @@ pub(super) fn is_annotated(workload: &Workload) -> bool {
 pub(super) fn annotation(workload: &Workload) -> Option<&str> {
     let all = workload.metadata.annotations.as_ref()?;
     all.get(labels::ADOPTION).map(String::as_str)
+}
+
+/// Whether a workload that is being adopted has no quota yet, by its object alone.
+pub(crate) fn needs_quota(workload: &Workload) -> bool {
+    is_annotated(workload) && !holds_quota(workload) && !has_status(workload, "Evicted", "True")
 }
 
 /// When the adoption of a workload has to be complete, in milliseconds since 1970; `None` if it is no such workload, or was

@@ -4,12 +4,13 @@
 //! between the list and the writes would use the same quota. So the controller confirms an adoption only when no admission of
 //! its tree is under way, and admits and preempts nothing there until the adoption has its quota, or its hold ends.
 
-use super::adoption::{REQUESTED, annotation, is_adopting};
+use super::adoption::{REQUESTED, annotation, is_adopting, needs_quota};
 use super::model::{Model, TrackedWorkload};
 use super::pending_decision::PendingDecision;
 use crate::key::ObjectKey;
+use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_preemption::NodeId;
+use lockkeeper_preemption::{Decision, Entry, NodeId, State};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest hold of an adoption, in milliseconds. An interrupted command delays other workloads no longer.
@@ -20,7 +21,7 @@ const RECHECK_PAUSE_MS: i64 = 50;
 
 /// The adoptions that wait for their quota.
 #[derive(Debug, Default)]
-pub(super) struct AdoptionHolds {
+pub(crate) struct AdoptionHolds {
     by_workload: BTreeMap<ObjectKey, AdoptionHold>,
 }
 
@@ -32,6 +33,25 @@ struct AdoptionHold {
     root: Option<NodeId>,
     /// Whether no admission of the tree is under way. The hold keeps it so.
     is_clear: bool,
+}
+
+/// The trees of cohorts where an adoption waits for its quota.
+#[derive(Debug)]
+pub(crate) struct HeldTrees {
+    roots: BTreeSet<NodeId>,
+}
+
+impl HeldTrees {
+    /// Whether an entry of a cycle would change what is admitted in one of the trees.
+    pub(crate) fn holds(&self, core: &State, entry: &Entry) -> bool {
+        matches!(entry.decision, Decision::Admit | Decision::Preempt(_))
+            && self.contains(core, entry.queue)
+    }
+
+    /// Whether a queue is in one of the trees.
+    pub(crate) fn contains(&self, core: &State, queue: NodeId) -> bool {
+        !self.roots.is_empty() && self.roots.contains(&core.node_view(queue).root())
+    }
 }
 
 impl AdoptionHolds {
@@ -51,26 +71,35 @@ impl AdoptionHolds {
         (hold.until_ms > now_ms).then_some(at_ms)
     }
 
-    /// The roots of the trees in which nothing is admitted or preempted now. Costs the adoptions.
-    pub(super) fn roots(&self, cluster: &ClusterState, now_ms: i64) -> BTreeSet<NodeId> {
+    /// The trees in which nothing is admitted or preempted now. Costs the adoptions.
+    pub(crate) fn trees(&self, cluster: &ClusterState, now_ms: i64) -> HeldTrees {
         let holds = self.by_workload.iter();
         let in_effect = holds.filter(|(_, it)| it.until_ms > now_ms);
-        in_effect
-            .filter_map(|(key, _)| root_of(cluster, key))
-            .collect()
+        let roots = in_effect.filter_map(|(key, _)| root_of(cluster, key));
+        HeldTrees {
+            roots: roots.collect(),
+        }
     }
 
-    /// Begins, continues or ends the hold of a workload, as its object is now. True if a hold ends, so that a cycle is due.
-    /// Costs the pending decisions while an admission of its tree is under way.
-    pub(super) fn update(
+    /// The workloads whose hold has ended, or ends now.
+    pub(crate) fn expired(&self, now_ms: i64) -> Vec<ObjectKey> {
+        let holds = self.by_workload.iter();
+        let expired = holds.filter(|(_, it)| it.until_ms <= now_ms);
+        expired.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Begins, continues or ends the hold of a workload. `adoption` is its object if it is being adopted and has no quota;
+    /// `is_under_way` tells whether an admission of a tree is, and is asked until there is none. True if a hold ends, so that a
+    /// cycle is due.
+    pub(crate) fn update(
         &mut self,
-        model: &Model,
         cluster: &mut ClusterState,
         key: &ObjectKey,
+        adoption: Option<&Workload>,
         now_ms: i64,
+        is_under_way: impl FnOnce(&ClusterState, NodeId) -> bool,
     ) -> bool {
-        let workload = model.workloads.get(key);
-        let Some(workload) = workload.filter(|it| waits_for_quota(it, now_ms)) else {
+        let Some(workload) = adoption else {
             return self.by_workload.remove(key).is_some();
         };
         cluster.state_mut().apply_changes();
@@ -79,7 +108,7 @@ impl AdoptionHolds {
         let mut hold = match self.by_workload.get(key) {
             Some(it) if it.until_ms > now_ms => *it,
             // The command has not continued within the bound.
-            Some(it) if annotation(&workload.object) != Some(REQUESTED) => {
+            Some(it) if annotation(workload) != Some(REQUESTED) => {
                 has_ended = true;
                 *it
             }
@@ -90,15 +119,17 @@ impl AdoptionHolds {
             },
         };
         hold.is_clear = hold.is_clear && hold.root == root
-            || root.is_none_or(|root| !has_admission_under_way(model, cluster, root));
+            || root.is_none_or(|root| !is_under_way(cluster, root));
         hold.root = root;
         self.by_workload.insert(key.clone(), hold);
         has_ended
     }
 }
 
-fn waits_for_quota(workload: &TrackedWorkload, now_ms: i64) -> bool {
-    is_adopting(workload, now_ms) && !workload.holds_quota() && !workload.is_deleted
+/// The object of a workload that is being adopted and has no quota.
+pub(super) fn adoption_without_quota(workload: &TrackedWorkload, now_ms: i64) -> Option<&Workload> {
+    let is_waiting = is_adopting(workload, now_ms) && needs_quota(&workload.object);
+    (is_waiting && !workload.is_deleted).then_some(&*workload.object)
 }
 
 /// The root of the tree of a workload's ClusterQueue.
@@ -109,8 +140,8 @@ fn root_of(cluster: &ClusterState, key: &ObjectKey) -> Option<NodeId> {
     Some(core.node_view(queue).root())
 }
 
-/// Whether the API server may not have an admission yet that was decided in a tree.
-fn has_admission_under_way(model: &Model, cluster: &ClusterState, root: NodeId) -> bool {
+/// Whether the API server may not have an admission yet that was decided in a tree. Costs the pending decisions.
+pub(super) fn has_admission_under_way(model: &Model, cluster: &ClusterState, root: NodeId) -> bool {
     let mut decided = model.decided();
     decided.any(|(key, decision)| {
         matches!(decision, PendingDecision::Admit(_)) && root_of(cluster, key) == Some(root)

@@ -1,5 +1,6 @@
 //! Plans changed objects, and begins the most urgent writes.
 
+use super::adoption_holds::{adoption_without_quota, has_admission_under_way};
 use super::in_flight::InFlightWrite;
 use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
@@ -28,8 +29,13 @@ pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
             ObjectRef::Workload(key) => {
                 update_stuck(state, key, now_ms);
                 let (model, cluster) = (&state.model, &mut state.cluster);
+                let workload = model.workloads.get(key);
+                let adoption = workload.and_then(|it| adoption_without_quota(it, now_ms));
                 let holds = &mut state.adoption_holds;
-                state.cycle.is_due |= holds.update(model, cluster, key, now_ms);
+                state.cycle.is_due |=
+                    holds.update(cluster, key, adoption, now_ms, |cluster, root| {
+                        has_admission_under_way(model, cluster, root)
+                    });
             }
             ObjectRef::Job(key) if key.kind == POD_GROUP => {
                 refresh_if_due(state, &key.name, now_ms);

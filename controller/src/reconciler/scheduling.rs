@@ -17,10 +17,8 @@ use lockkeeper_cluster_state::journal::mark_evicted;
 use lockkeeper_cluster_state::{PreemptionCause, admission, admission_after_preemption};
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
-    DampingView, Decision, Entry, FlavorAssignment, Mode, NodeId, StartBound, State, Step,
-    TreeView, Victim,
+    DampingView, Decision, Entry, FlavorAssignment, Mode, StartBound, State, Step, TreeView, Victim,
 };
-use std::collections::BTreeSet;
 
 /// The end of the message of an admission by backfill. The head may belong to another tenant, so it has no name here.
 const BACKFILLED: &str = "; ahead of the head of the queue, without delaying it (backfill)";
@@ -63,11 +61,11 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
     let admits_one = state.settings.blocks_admission();
     let mut has_admitted = false;
     let mut has_changed = false;
-    let held = state.adoption_holds.roots(&state.cluster, now_ms);
+    let held = state.adoption_holds.trees(&state.cluster, now_ms);
     for entry in &cycle.entries {
         // An entry that becomes inadmissible makes room for the next; a flavor search may continue.
         has_changed |= state.cycle.searches.record(state.cluster.state(), entry);
-        if is_held(state, &held, entry) {
+        if held.holds(state.cluster.state(), entry) {
             wait_for_adoption(state, entry);
             continue;
         }
@@ -110,12 +108,6 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
         set_pending_reason(state, &key, namespace_mismatch());
     }
     state.cycle.is_due = has_changed;
-}
-
-/// Whether an entry would change what is admitted in a tree where an adoption waits for its quota.
-fn is_held(state: &ReconcilerState, held: &BTreeSet<NodeId>, entry: &Entry) -> bool {
-    matches!(entry.decision, Decision::Admit | Decision::Preempt(_))
-        && held.contains(&state.cluster.state().node_view(entry.queue).root())
 }
 
 /// Leaves a workload pending. The next cycle after the hold decides on it again.

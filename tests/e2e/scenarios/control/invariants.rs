@@ -2,7 +2,6 @@
 //! API server's watch has reported. The pods of each Job use at most the quota that its workloads hold.
 
 use std::collections::BTreeMap;
-use std::panic;
 
 use serde_json::{Value, json};
 
@@ -42,6 +41,16 @@ pub fn check_history(
     pods: &[Value],
     limits: &Limits<'_>,
 ) -> HistoryCounts {
+    find_violation(workloads, jobs, pods, limits).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The counts of a history, or the message about its first violation.
+fn find_violation(
+    workloads: &[Value],
+    jobs: &[Value],
+    pods: &[Value],
+    limits: &Limits<'_>,
+) -> Result<HistoryCounts, String> {
     let mut all: Vec<(u64, Collection, &Value)> = Vec::new();
     all.extend(
         workloads
@@ -63,17 +72,20 @@ pub fn check_history(
     };
     for (at, collection, object) in all {
         match collection {
-            Collection::Workloads => checker.check_workload(at, object),
-            Collection::Jobs => checker.check_job(at, object),
-            Collection::Pods => checker.check_pod(at, object),
+            Collection::Workloads => checker.check_workload(at, object)?,
+            Collection::Jobs => checker.check_job(at, object)?,
+            Collection::Pods => checker.check_pod(at, object)?,
         }
     }
     let owed = checker.pending_preemptors;
-    assert!(
-        owed.is_empty(),
-        "preempted for a workload that was never admitted: {owed:?}"
-    );
-    checker.counts
+    ensure(owed.is_empty(), || {
+        format!("preempted for a workload that was never admitted: {owed:?}")
+    })?;
+    Ok(checker.counts)
+}
+
+fn ensure(holds: bool, violation: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(violation()) }
 }
 
 #[derive(Clone, Copy)]
@@ -118,17 +130,14 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    #[track_caller]
-    fn check_workload(&mut self, at: u64, object: &Value) {
+    fn check_workload(&mut self, at: u64, object: &Value) -> Result<(), String> {
         let uid = text(&object["metadata"]["uid"]);
         let before = self.workloads.get(&uid).cloned().unwrap_or_default().object;
         let name = text(&object["metadata"]["name"]);
         let (held, holds_now) = (holds_quota(&before), holds_quota(object));
         if held && holds_now {
-            assert_eq!(
-                before["status"]["admission"], object["status"]["admission"],
-                "{name} is admitted twice at {at}"
-            );
+            let is_same = before["status"]["admission"] == object["status"]["admission"];
+            ensure(is_same, || format!("{name} is admitted twice at {at}"))?;
         }
         if !held && holds_now {
             self.counts.admissions += 1;
@@ -136,16 +145,18 @@ impl Checker<'_> {
         }
         if render::has_status(object, "Admitted", "True") && object["deletedVersion"].is_null() {
             let is_reserved = render::has_status(object, "QuotaReserved", "True");
-            assert!(is_reserved, "{name} is admitted without quota at {at}");
+            ensure(is_reserved, || {
+                format!("{name} is admitted without quota at {at}")
+            })?;
         }
         let is_preempted = render::has_status(object, "Preempted", "True");
         if is_preempted && !render::has_status(&before, "Preempted", "True") {
-            self.record_preemption(at, &name, object);
+            self.record_preemption(at, &name, object)?;
         }
         let has_ended =
             render::has_status(object, "Finished", "True") || !object["deletedVersion"].is_null();
         if held && !holds_now && !has_ended {
-            self.check_release(at, &name, object);
+            self.check_release(at, &name, object)?;
         }
         if has_ended || object["spec"]["active"] == false {
             // The preemptor gives up.
@@ -164,36 +175,37 @@ impl Checker<'_> {
             },
         );
         if holds_now {
-            self.check_quota(at);
+            self.check_quota(at)?;
         }
         if held && !holds_now {
-            self.check_pods_of(at, &job_uid(object));
+            self.check_pods_of(at, &job_uid(object))?;
         }
+        Ok(())
     }
 
-    #[track_caller]
-    fn check_pod(&mut self, at: u64, pod: &Value) {
+    fn check_pod(&mut self, at: u64, pod: &Value) -> Result<(), String> {
         let uid = text(&pod["metadata"]["uid"]);
         let job = job_uid(pod);
         match pod_cpu(pod) {
             0 => drop(self.pods.remove(&uid)),
             cpu => drop(self.pods.insert(uid, (job.clone(), cpu))),
         }
-        self.check_pods_of(at, &job);
+        self.check_pods_of(at, &job)?;
         let used: u64 = self.pods.values().map(|(_, cpu)| cpu).sum();
         let most = self.limits.total;
-        assert!(used <= most, "pods use {used} of {most} at {at}");
+        ensure(used <= most, || {
+            format!("pods use {used} of {most} at {at}")
+        })
     }
 
     /// The pods of a Job need quota. Those of a deleted Job are being deleted.
-    #[track_caller]
-    fn check_pods_of(&self, at: u64, job: &str) {
+    fn check_pods_of(&self, at: u64, job: &str) -> Result<(), String> {
         let is_there = self
             .jobs
             .get(job)
             .is_some_and(|it| it.object["deletedVersion"].is_null());
         if !is_there {
-            return;
+            return Ok(());
         }
         let pods = self.pods.values().filter(|(of, _)| of == job);
         let used: u64 = pods.map(|(_, cpu)| cpu).sum();
@@ -203,27 +215,28 @@ impl Checker<'_> {
             .filter(|it| job_uid(&it.object) == job);
         let held = workloads.filter(|it| holds_quota(&it.object));
         let held: u64 = held.map(|it| queue_and_cpu(&it.object).1).sum();
-        assert!(used <= held, "pods of {job} use {used} of {held} at {at}");
+        ensure(used <= held, || {
+            format!("pods of {job} use {used} of {held} at {at}")
+        })
     }
 
-    #[track_caller]
-    fn record_preemption(&mut self, at: u64, name: &str, object: &Value) {
+    fn record_preemption(&mut self, at: u64, name: &str, object: &Value) -> Result<(), String> {
         self.counts.preemptions += 1;
         let message = render::message(object, "Preempted");
         let preemptor = message
             .split("preemptor: ")
             .nth(1)
             .and_then(|it| it.split(';').next());
-        let preemptor = preemptor.unwrap_or_else(|| panic!("{name}: no preemptor in {message}"));
+        let preemptor = preemptor.ok_or_else(|| format!("{name}: no preemptor in {message}"))?;
         self.pending_preemptors.insert(preemptor.to_owned(), at);
+        Ok(())
     }
 
     /// The job of a workload must be stopped when its quota is released.
-    #[track_caller]
-    fn check_release(&mut self, at: u64, name: &str, object: &Value) {
+    fn check_release(&mut self, at: u64, name: &str, object: &Value) -> Result<(), String> {
         let owner = &object["metadata"]["ownerReferences"][0]["uid"];
         let Some(job) = owner.as_str().and_then(|uid| self.jobs.get(uid)) else {
-            return;
+            return Ok(());
         };
         self.counts.stops += 1;
         let job = &job.object;
@@ -231,15 +244,14 @@ impl Checker<'_> {
             || render::has_status(job, "Failed", "True");
         let is_quiet = job["status"]["active"].as_u64().unwrap_or(0) == 0;
         let is_stopped = job["spec"]["suspend"] == true && is_quiet;
-        assert!(
+        ensure(
             is_stopped || has_ended || !job["deletedVersion"].is_null(),
-            "{name} released its quota at {at}, and its job still runs: {job:#}"
-        );
+            || format!("{name} released its quota at {at}, and its job still runs: {job:#}"),
+        )
     }
 
     /// A Job that is started has quota.
-    #[track_caller]
-    fn check_job(&mut self, at: u64, object: &Value) {
+    fn check_job(&mut self, at: u64, object: &Value) -> Result<(), String> {
         let uid = text(&object["metadata"]["uid"]);
         let before = self.jobs.get(&uid).cloned().unwrap_or_default().object;
         let runs = object["spec"]["suspend"] == false && object["deletedVersion"].is_null();
@@ -249,7 +261,9 @@ impl Checker<'_> {
                 |it: &&ObjectVersion| it.object["metadata"]["ownerReferences"][0]["uid"] == *uid;
             let workload = self.workloads.values().find(owner);
             let holds = workload.is_some_and(|it| holds_quota(&it.object));
-            assert!(holds, "a Job is started without quota at {at}: {object:#}");
+            ensure(holds, || {
+                format!("a Job is started without quota at {at}: {object:#}")
+            })?;
         }
         self.jobs.insert(
             uid,
@@ -257,22 +271,26 @@ impl Checker<'_> {
                 object: object.clone(),
             },
         );
+        Ok(())
     }
 
-    #[track_caller]
-    fn check_quota(&mut self, at: u64) {
+    fn check_quota(&mut self, at: u64) -> Result<(), String> {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for (queue, cpu) in self.usage_by_workload.values() {
             *sums.entry(queue).or_default() += cpu;
         }
         for (queue, most) in self.limits.queues {
             let used = sums.get(queue).copied().unwrap_or_default();
-            assert!(used <= *most, "{queue} holds {used} of {most} at {at}");
+            ensure(used <= *most, || {
+                format!("{queue} holds {used} of {most} at {at}")
+            })?;
         }
         let used: u64 = sums.values().sum();
         self.counts.max_usage = self.counts.max_usage.max(used);
         let most = self.limits.total;
-        assert!(used <= most, "{used} of {most} are held at {at}: {sums:?}");
+        ensure(used <= most, || {
+            format!("{used} of {most} are held at {at}: {sums:?}")
+        })
     }
 }
 
@@ -287,12 +305,8 @@ const QUOTA: Limits<'_> = Limits {
 
 /// The message about the first violation in a history. Empty if there is none.
 fn violation(workloads: &[Value], jobs: &[Value], pods: &[Value]) -> String {
-    let checked = panic::catch_unwind(|| check_history(workloads, jobs, pods, &QUOTA));
-    let Err(why) = checked else {
-        return String::new();
-    };
-    let why = why.downcast_ref::<String>().cloned();
-    why.unwrap_or_else(|| "no message".to_owned())
+    let found = find_violation(workloads, jobs, pods, &QUOTA);
+    found.err().unwrap_or_default()
 }
 
 #[track_caller]

@@ -103,7 +103,7 @@ mutants-services *flags:
 nightly: (fuzz "3600") nightly-drills nightly-kubernetes nightly-properties mutants advisories
 
 # The part of nightly with clusters, images and browsers. Each drill sends at least 100,000 requests: 50,000 in each of its steps
-nightly-drills: (drills "50000") (control-drills "600") image playground report-browser tutorial
+nightly-drills: (drills "50000") (control-drills "600") image playground playground-browser report-browser tutorial
 
 # The part of nightly with an older version of Kubernetes, another each night, and an upgrade
 nightly-kubernetes:
@@ -143,6 +143,10 @@ monitoring:
 # Build the linter as WebAssembly and compare its findings with those of the command
 playground:
     tests/playground/run
+
+# Test the playground of the site in Chromium: findings, accessibility, hostile texts; screenshots are in target/playground-browser
+playground-browser folder="target/playground-browser":
+    tests/playground/browser {{folder}}
 
 # Build the container image for both architectures as an OCI layout, without a container engine
 image folder="target/image":

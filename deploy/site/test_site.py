@@ -1,6 +1,7 @@
 """Prepares a small site, and breaks it in each way that the checks detect."""
 
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -67,6 +68,15 @@ class Site(unittest.TestCase):
         self.assertEqual(len(findings), 3, findings)
         self.assertIn("the page has no such section", findings[0])
         self.assertEqual(anchors.check(self.root / "docs/images"), [f"{self.root}/docs/images has no pages"])
+
+
+class Playground(unittest.TestCase):
+    def test_page_has_the_elements_that_its_script_uses(self) -> None:
+        page = (prepare.ROOT / "docs/playground.md").read_text(encoding="utf-8")
+        script = (prepare.ROOT / "deploy/site/playground/playground.js").read_text(encoding="utf-8")
+        used = {f"playground-{name}" for name in re.findall(r'element\("([a-z]+)"\)', script)}
+        self.assertGreater(len(used), 8)
+        self.assertEqual(used, set(re.findall(r'id="(playground-[a-z]+)"', page)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const [modulePath, command] = process.argv.slice(2);
-const { check } = createRequire(import.meta.url)(resolve(modulePath));
+const { check, kubernetesVersions } = createRequire(import.meta.url)(resolve(modulePath));
 
 const manifests = (folder) =>
   readdirSync(folder)
@@ -71,6 +71,10 @@ for (const [request, message] of [
   }
 }
 check("{}");
+for (const kubernetesVersion of kubernetesVersions()) check(JSON.stringify({ kubernetesVersion }));
+if (kubernetesVersions()[0] !== kubernetesVersions().toSorted((a, b) => b.localeCompare(a, "en", { numeric: true }))[0]) {
+  failures.push("the newest version of Kubernetes is not the first");
+}
 
 for (const failure of failures) console.error(failure);
 if (findings < 50) failures.push(`only ${findings} findings`);

@@ -1,18 +1,14 @@
 // Tests reports in a browser: node browser.mjs FOLDER. The folder has the reports that `run` writes. Screenshots are written
 // into it.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { FLAGS, checkAccessibility } from "./accessibility.mjs";
 
 const folder = resolve(process.argv[2]);
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync"];
-
 /** Opens a report in a light or dark page that fails the test on an error, a violation of the policy, or a request. */
 async function open(context, file, errors) {
   const page = await context.newPage();
@@ -22,22 +18,6 @@ async function open(context, file, errors) {
   page.on("dialog", (dialog) => { errors.push(`${file}: dialog ${dialog.message()}`); return dialog.dismiss(); });
   await page.goto(pathToFileURL(join(folder, file)).href);
   return page;
-}
-
-/** Runs axe in the page's isolated world, which the policy of the page does not restrict. */
-async function checkAccessibility(page, file) {
-  const session = await page.context().newCDPSession(page);
-  const { frameTree } = await session.send("Page.getFrameTree");
-  const { executionContextId } = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
-  await session.send("Runtime.evaluate", { expression: axe, contextId: executionContextId });
-  const expression = "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })" +
-    ".then((it) => JSON.stringify([it.passes.length, ...it.violations.map((v) => [v.id, v.help, v.nodes.length, v.nodes[0].html.slice(0, 300), v.nodes[0].failureSummary])]))";
-  const { result, exceptionDetails } = await session.send("Runtime.evaluate", { expression, contextId: executionContextId, awaitPromise: true });
-  assert.equal(exceptionDetails, undefined, `${file}: axe failed`);
-  const [passes, ...violations] = JSON.parse(result.value);
-  assert.deepEqual(violations, [], `${file}: not accessible`);
-  assert.ok(passes > 20, `${file}: axe found only ${passes} rules to check`);
-  await session.detach();
 }
 
 const names = (page, number = 0) => page.locator(`#workloads-${number} tbody th`).allTextContents();

@@ -188,6 +188,15 @@ pub struct WebhookSettings {
     /// Accepted names of client certificates, as DNS name or common name; one match is enough. Empty: every
     /// certificate of the CA is accepted. Requires `clientCa`.
     pub client_names: Vec<String>,
+    /// The audience of the tokens with which API servers authenticate (KEP-6060), without the path of the review:
+    /// `https://lockkeeper.lockkeeper-system.svc:443`. If set, `/validate` and `/mutate` require such a token: signed by the
+    /// cluster, for this audience and path, bound to a webhook configuration, and with the attestation
+    /// `admissionReviewAPIGroups` for the review's group. Needs an API server; `/convert` requires no token. Set it only
+    /// where the API servers present tokens: others are rejected. Unset: no token is required.
+    pub token_audience: Option<String>,
+    /// The accepted issuer of tokens. Unset: the issuer that the API server names in its discovery document. Requires
+    /// `tokenAudience`.
+    pub token_issuer: Option<String>,
     /// Certificates in a Secret that all replicas share.
     pub certificates: CertificateSettings,
     /// Projects whose kinds are watched besides lockkeeper's own, for rules on them. Register these kinds at
@@ -240,6 +249,8 @@ impl Default for WebhookSettings {
             http1_only: false,
             client_ca: None,
             client_names: Vec::new(),
+            token_audience: None,
+            token_issuer: None,
             certificates: CertificateSettings::default(),
             foreign_kinds: BTreeSet::new(),
             finalizers: true,

@@ -1,6 +1,7 @@
 //! `lockkeeper serve`.
 
 mod arguments;
+mod caller_tokens;
 mod certificates;
 mod otel;
 mod preview;
@@ -12,7 +13,7 @@ pub(crate) use arguments::Arguments;
 use crate::configuration::{self, LoadedConfig};
 use crate::signals::Signals;
 use crate::{Failure, kubeconfig, world_files};
-use anyhow::{Context, Error, anyhow};
+use anyhow::{Context, Error, anyhow, bail};
 use axum::Router;
 use certificates::CertificateSource;
 use kube::Client;
@@ -90,6 +91,7 @@ pub(crate) fn run_with(
     arguments.apply(&mut config);
     apply(&mut config);
     let clients = client_verification(&config.webhook).map_err(Failure::Usage)?;
+    caller_tokens::validate(&config.webhook).map_err(Failure::Usage)?;
     arguments.validate().map_err(Failure::Usage)?;
     if arguments.print_config {
         return configuration::print(&config);
@@ -264,14 +266,22 @@ fn build_app(settings: Settings, source: ObjectSource, config: &Config) -> Resul
                 stores::start_watches(&clients, &index, lag_max, &webhook.foreign_kinds);
             let preview = webhook.preview.then(|| preview::start(&clients, config));
             let preview = preview.transpose()?;
+            let tokens = caller_tokens::start(&clients, webhook);
             let live = Box::new(ApiServerLookup::new(clients.requests));
             let app = AppState::connected(settings, index, readiness, live, body_limit_bytes)
                 .with_negative_cache(NegativeCache::from(&webhook.limits));
-            match preview {
+            let app = match preview {
                 Some(preview) => app.with_preview(preview),
+                None => app,
+            };
+            match tokens {
+                Some(tokens) => app.with_caller_tokens(tokens),
                 None => app,
             }
         }
+        _ if webhook.token_audience.is_some() => bail!(
+            "webhook.tokenAudience needs an API server, which has the keys of the tokens; set --kubeconfig, or leave it out"
+        ),
         ObjectSource::Folder(_, index) => AppState::offline(settings, *index, body_limit_bytes),
         ObjectSource::Empty => AppState::offline(settings, Index::default(), body_limit_bytes),
     })

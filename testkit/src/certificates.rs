@@ -15,6 +15,12 @@ const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const CA: &str = "ca.crt";
 
+/// A new private key for ES256 signatures, as PKCS #8 (DER).
+#[must_use]
+pub fn new_signing_key() -> Vec<u8> {
+    KeyPair::generate().unwrap().serialize_der()
+}
+
 /// A CA that signs the certificates of tests.
 pub struct TestCa {
     issuer: Issuer<'static, KeyPair>,

@@ -19,7 +19,7 @@ mod program;
 mod rng;
 
 #[cfg(feature = "certificates")]
-pub use certificates::{CertPair, SecretVolume, TestCa, replace_file};
+pub use certificates::{CertPair, SecretVolume, TestCa, new_signing_key, replace_file};
 pub use generated_file::assert_file_is_current;
 pub use metric_docs::{MetricRow, documented_metrics, exposed_metrics};
 pub use program::run_program;

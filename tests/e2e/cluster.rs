@@ -41,13 +41,17 @@ pub const UNPRIVILEGED_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:
 const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
 
-/// Feature gates that are off by default and that Kubernetes' Workload and PodGroup need.
-pub const FEATURES: [&str; 5] = [
+/// The file of admission plugins, if the API server has one.
+pub const ADMISSION_CONFIG: &str = "admission.json";
+
+/// Feature gates that are off by default: Kubernetes' Workload and PodGroup need them, and tokens of API servers.
+pub const FEATURES: [&str; 6] = [
     "GenericWorkload",
     "TopologyAwareWorkloadScheduling",
     "DRAWorkloadResourceClaims",
     "PodGroupPreemptionPolicy",
     "CompositePodGroup",
+    "APIServerWebhookAuthenticationToken",
 ];
 
 /// A running control plane. Dropping it stops the processes and removes their data.
@@ -309,6 +313,10 @@ fn start_api_server(
         ))
         // Without workers no controller creates service accounts, and no controller ever removes the taints of nodes.
         .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition");
+    if folder.join(ADMISSION_CONFIG).is_file() {
+        let config = file(ADMISSION_CONFIG);
+        command.arg(format!("--admission-control-config-file={config}"));
+    }
     if folder.join(AUDIT_POLICY).is_file() {
         command
             .arg(format!("--audit-policy-file={}", file(AUDIT_POLICY)))

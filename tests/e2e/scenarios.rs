@@ -3,6 +3,7 @@
 mod admission_policies;
 mod agreement;
 mod built_in_changes;
+mod caller_tokens;
 mod cel_rules;
 mod certificates;
 pub mod chart;
@@ -96,6 +97,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(kueue_objects::scenarios());
     scenarios.extend(observe_mode::scenarios());
     scenarios.extend(certificates::scenarios());
+    scenarios.extend(caller_tokens::scenarios());
     scenarios.extend(conversion::scenarios());
     scenarios.extend(failure_drills::scenarios());
     scenarios.extend(workers::scenarios());

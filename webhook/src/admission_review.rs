@@ -32,6 +32,8 @@ pub(crate) struct AdmissionRequest<'a> {
     #[serde(borrow, default)]
     pub(crate) kind: RequestKind<'a>,
     #[serde(borrow, default)]
+    pub(crate) resource: RequestResource<'a>,
+    #[serde(borrow, default)]
     pub(crate) sub_resource: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(crate) name: Cow<'a, str>,
@@ -64,6 +66,14 @@ pub(crate) struct RequestKind<'a> {
     pub(crate) name: Cow<'a, str>,
 }
 
+/// The resource that the request is for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RequestResource<'a> {
+    #[serde(borrow)]
+    pub(crate) group: Cow<'a, str>,
+}
+
 impl AdmissionRequest<'_> {
     /// Returns a copy without the embedded objects, which borrows nothing.
     pub(crate) fn without_objects(&self) -> AdmissionRequest<'static> {
@@ -76,6 +86,9 @@ impl AdmissionRequest<'_> {
                 group: owned(&self.kind.group),
                 version: owned(&self.kind.version),
                 name: owned(&self.kind.name),
+            },
+            resource: RequestResource {
+                group: owned(&self.resource.group),
             },
             sub_resource: self.sub_resource.as_deref().map(owned),
             name: owned(&self.name),

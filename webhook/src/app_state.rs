@@ -1,5 +1,6 @@
 //! The state shared by all handlers.
 
+use crate::caller_tokens::CallerTokens;
 use crate::live_lookup::{LiveLookup, NegativeCache, ObjectLookup};
 use crate::metrics::{CertificateProbe, Metrics};
 use crate::preview::AdmissionPreview;
@@ -22,6 +23,7 @@ pub struct AppState {
     pub(crate) metrics: Metrics,
     pub(crate) converters: Converters,
     pub(crate) preview: Option<Box<dyn AdmissionPreview>>,
+    pub(crate) caller_tokens: Option<Arc<CallerTokens>>,
     #[cfg(feature = "otel")]
     pub(crate) tracer: Option<opentelemetry_sdk::trace::SdkTracer>,
 }
@@ -71,6 +73,7 @@ impl AppState {
             body_limit_bytes,
             converters: Converters::default(),
             preview: None,
+            caller_tokens: None,
             #[cfg(feature = "otel")]
             tracer: None,
         }
@@ -97,6 +100,13 @@ impl AppState {
     #[must_use]
     pub fn with_preview(mut self, preview: Box<dyn AdmissionPreview>) -> Self {
         self.preview = Some(preview);
+        self
+    }
+
+    /// Requires a token of an API server with each admission review.
+    #[must_use]
+    pub fn with_caller_tokens(mut self, tokens: Arc<CallerTokens>) -> Self {
+        self.caller_tokens = Some(tokens);
         self
     }
 

@@ -10,6 +10,7 @@ mod review;
 mod review_log;
 
 use crate::app_state::AppState;
+use crate::caller_tokens::{Caller, CallerTokens, TokenError};
 use crate::deadline;
 use crate::load_shedding::LoadShedder;
 use crate::metric_labels::ReviewPath;
@@ -71,6 +72,8 @@ pub fn noop_router(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Healt
 async fn readyz(State(server): State<ProbeState>) -> Response {
     let mut reasons = server.health.problems();
     reasons.extend(server.app.readiness.problem());
+    let tokens = server.app.caller_tokens.as_deref();
+    reasons.extend(tokens.and_then(CallerTokens::problem));
     if reasons.is_empty() {
         return "ok\n".into_response();
     }
@@ -115,6 +118,7 @@ async fn handle_review(
     let response = async {
         // Before the body is read: rejecting an overload must not need memory.
         let _permit = server.load.acquire(request.peer)?;
+        let caller = verify_caller(&server.app, path, &request)?;
         let deadline = deadline::from_query(query, started, &server.load.limits().reserve);
         let reading = root.trace().begin(ReviewStep::Read);
         let body = body::read(server, request, deadline).await?;
@@ -124,6 +128,7 @@ async fn handle_review(
             trace: root.trace().clone(),
             app: Arc::clone(&server.app),
             log: Arc::clone(&server.log),
+            caller,
             observer,
             body,
             started,
@@ -151,12 +156,29 @@ async fn handle_review(
             // The load shedder logs overload.
             server.app.metrics.count_shed();
         } else {
+            if matches!(error, HttpError::Token(_)) {
+                server.app.metrics.count_rejected_token();
+            }
             server
                 .load
                 .log_rejected(error.code().as_u16(), error.cause());
         }
     }
     response
+}
+
+/// Verifies the token of an admission review; `None` if none is required.
+fn verify_caller(
+    app: &AppState,
+    path: ReviewPath,
+    request: &RequestBody<'_>,
+) -> Result<Option<Caller>, TokenError> {
+    match &app.caller_tokens {
+        Some(tokens) if path != ReviewPath::Convert => {
+            tokens.verify(path, request.headers).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// A response body that is encoded JSON.

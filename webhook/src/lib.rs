@@ -10,6 +10,7 @@
 //! No rule is defined here.
 
 pub mod app_state;
+pub mod caller_tokens;
 pub mod http;
 pub mod listener;
 pub mod live_lookup;

@@ -79,6 +79,7 @@ pub struct Metrics {
     pub(crate) durations: Arc<FixedFamily<Histogram>>,
     pub(crate) in_flight: Gauge,
     shed: Counter,
+    rejected_tokens: Counter,
     pub(crate) body_bytes: Histogram,
     lookups: Arc<FixedFamily<Counter>>,
     config_reloads: Arc<FixedFamily<Counter>>,
@@ -117,6 +118,12 @@ impl Metrics {
             "Requests rejected with 429 because too many were in flight",
             shed.clone(),
         );
+        let rejected_tokens = Counter::default();
+        registry.register(
+            "rejected_tokens",
+            "Reviews rejected because no token shows that an API server sends them",
+            rejected_tokens.clone(),
+        );
         registry.register("body_bytes", "Size of request bodies", body_bytes.clone());
         register_stores(&mut registry, index, readiness);
         let lookups = counter_family(
@@ -146,6 +153,7 @@ impl Metrics {
             durations,
             in_flight,
             shed,
+            rejected_tokens,
             body_bytes,
             lookups,
             config_reloads,
@@ -199,6 +207,10 @@ impl Metrics {
     }
 
     /// Counts a request that was rejected with 429.
+    pub(crate) fn count_rejected_token(&self) {
+        self.rejected_tokens.inc();
+    }
+
     pub(crate) fn count_shed(&self) {
         self.shed.inc();
     }

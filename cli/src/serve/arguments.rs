@@ -96,6 +96,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     client_name: Vec<String>,
 
+    /// Audience of the tokens with which API servers authenticate (KEP-6060): the address of the webhook without the path; reviews
+    /// without such a token are rejected [default: no token is required]
+    #[arg(long, value_name = "URL")]
+    token_audience: Option<String>,
+
     /// Format of log lines on stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(super) log_format: LogFormat,
@@ -130,6 +135,9 @@ impl Arguments {
         webhook.http1_only |= self.http1_only;
         if let Some(ca) = &self.client_ca {
             webhook.client_ca = Some(ca.clone());
+        }
+        if let Some(audience) = &self.token_audience {
+            webhook.token_audience = Some(audience.clone());
         }
         let certificates = &mut webhook.certificates;
         if self.tls_certificate.is_some() || self.tls_dir.is_some() {

@@ -184,6 +184,9 @@ pub struct Webhook {
     /// The CA of the API server's client certificates, as PEM. If set, reviews require a client certificate of this
     /// CA; config.webhook.clientNames restricts the names. Empty: every client is accepted.
     pub client_ca: String,
+    /// Require a token of an API server (KEP-6060) with each admission review. Reviews of API servers that present none are
+    /// rejected: Kubernetes 1.37 issues such tokens, but does not present them by itself.
+    pub require_tokens: bool,
     /// Resource requests and limits.
     pub resources: Resources,
     /// The node selector of the pods.
@@ -204,6 +207,7 @@ impl Default for Webhook {
             jobs_failure_policy: FailurePolicy::Ignore,
             job_kinds: Vec::new(),
             client_ca: String::new(),
+            require_tokens: false,
             resources: Resources::default(),
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),

@@ -1,9 +1,10 @@
 //! Requests that get an HTTP error instead of a review.
 
 use crate::admission_review::AdmissionReviewError;
+use crate::caller_tokens::TokenError;
 use crate::conversion_review::ConversionReviewError;
 use crate::load_shedding::Overloaded;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
@@ -13,6 +14,9 @@ pub(super) enum HttpError {
     /// Too many requests or bytes are in flight.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
+    /// The token does not show that an API server sends the review.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// The content type is not JSON.
     // Without the value: the response and the log never contain bytes of the client.
     #[error("the content type is not application/json; send JSON")]
@@ -42,6 +46,7 @@ impl HttpError {
     pub(super) fn cause(&self) -> &'static str {
         match self {
             Self::Overloaded(_) => "overloaded",
+            Self::Token(error) => error.cause(),
             Self::ContentType => "content type",
             Self::TooLarge(_) => "body too large",
             Self::BodyTimeout => "body timeout",
@@ -55,6 +60,7 @@ impl HttpError {
     pub(super) fn code(&self) -> StatusCode {
         match self {
             Self::Overloaded(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Token(error) => error.code(),
             Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
@@ -71,6 +77,10 @@ impl IntoResponse for HttpError {
         let (code, text) = (self.code(), format!("{self}\n"));
         if let Self::Overloaded(overload) = &self {
             let headers = [(RETRY_AFTER, HeaderValue::from(overload.retry_after_seconds))];
+            return (code, headers, text).into_response();
+        }
+        if code == StatusCode::UNAUTHORIZED {
+            let headers = [(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
             return (code, headers, text).into_response();
         }
         (code, text).into_response()

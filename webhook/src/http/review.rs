@@ -100,11 +100,14 @@ impl ReviewTask {
     }
 
     /// Decodes the review and evaluates it with the objects in the stores.
-    fn evaluate(&self) -> Result<ReviewOutcome, AdmissionReviewError> {
+    fn evaluate(&self) -> Result<ReviewOutcome, HttpError> {
         let envelope = self.received.trace.begin(ReviewStep::Envelope);
         let parts = ReviewParts::split(self.received.body.bytes());
         let (review, request) = admission_review::decode(&parts)?;
         envelope.end();
+        if let Some(caller) = &self.received.caller {
+            caller.check_group(&request.resource.group)?;
+        }
         let no_results = LookupResults::new();
         let context = self.context(&no_results);
         let mut outcome = evaluate_at_endpoint(&context, self.endpoint, &review, &request);

@@ -70,6 +70,7 @@ pub const CASES: &[(&str, &str)] = &[
         "client-ca",
         "webhook: {clientCa: '-----BEGIN CERTIFICATE-----'}\nconfig: {webhook: {clientNames: [api-server]}}\n",
     ),
+    ("require-tokens", "webhook: {requireTokens: true}\n"),
     (
         "network-policy-cidrs",
         "networkPolicy: {apiServerCidrs: [10.0.0.1/32]}\n",

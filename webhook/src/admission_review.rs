@@ -32,8 +32,6 @@ pub(crate) struct AdmissionRequest<'a> {
     #[serde(borrow, default)]
     pub(crate) kind: RequestKind<'a>,
     #[serde(borrow, default)]
-    pub(crate) resource: RequestResource<'a>,
-    #[serde(borrow, default)]
     pub(crate) sub_resource: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(crate) name: Cow<'a, str>,
@@ -47,6 +45,9 @@ pub(crate) struct AdmissionRequest<'a> {
     /// Text that may be invalid JSON.
     #[serde(borrow, default, deserialize_with = "raw_text")]
     pub(crate) old_object: Option<&'a str>,
+    /// The resource that the request is for: text that is decoded only where callers have to attest its group.
+    #[serde(borrow, default, deserialize_with = "raw_text")]
+    resource: Option<&'a str>,
 }
 
 fn raw_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de str>, D::Error> {
@@ -66,12 +67,11 @@ pub(crate) struct RequestKind<'a> {
     pub(crate) name: Cow<'a, str>,
 }
 
-/// The resource that the request is for.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct RequestResource<'a> {
-    #[serde(borrow)]
-    pub(crate) group: Cow<'a, str>,
+/// The resource that a request is for.
+#[derive(Deserialize)]
+struct RequestResource {
+    #[serde(default)]
+    group: String,
 }
 
 impl AdmissionRequest<'_> {
@@ -87,16 +87,20 @@ impl AdmissionRequest<'_> {
                 version: owned(&self.kind.version),
                 name: owned(&self.kind.name),
             },
-            resource: RequestResource {
-                group: owned(&self.resource.group),
-            },
             sub_resource: self.sub_resource.as_deref().map(owned),
             name: owned(&self.name),
             namespace: owned(&self.namespace),
             operation: owned(&self.operation),
             object: None,
             old_object: None,
+            resource: None,
         }
+    }
+
+    /// Returns the API group of the resource; `None` if the request names no resource.
+    pub(crate) fn resource_group(&self) -> Option<String> {
+        let resource: RequestResource = serde_json::from_str(self.resource?).ok()?;
+        Some(resource.group)
     }
 
     /// Returns the operation; `None` for those that no rule applies to, such as CONNECT.

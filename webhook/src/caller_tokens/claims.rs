@@ -76,8 +76,8 @@ impl Caller {
     /// # Errors
     ///
     /// If its token attests another group.
-    pub(crate) fn check_group(&self, group: &str) -> Result<(), TokenError> {
-        if self.group == ALL_GROUPS || self.group == group {
+    pub(crate) fn check_group(&self, group: Option<&str>) -> Result<(), TokenError> {
+        if self.group == ALL_GROUPS || group == Some(self.group.as_str()) {
             return Ok(());
         }
         Err(TokenError::Group)

@@ -106,7 +106,7 @@ impl ReviewTask {
         let (review, request) = admission_review::decode(&parts)?;
         envelope.end();
         if let Some(caller) = &self.received.caller {
-            caller.check_group(&request.resource.group)?;
+            caller.check_group(request.resource_group().as_deref())?;
         }
         let no_results = LookupResults::new();
         let context = self.context(&no_results);

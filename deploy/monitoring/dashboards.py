@@ -86,8 +86,9 @@ WEBHOOK = Dashboard(
         Panel("Reviews by kind", "reqps", ((rate(f"{W}_requests_total", "kind", "operation"), "{{kind}} {{operation}}"),)),
         Panel("Time of a request", "s", quantiles(f"{W}_request_duration_seconds", "path")),
         Panel("Requests in flight", "none", ((f"sum by (pod) ({W}_requests_in_flight)", "{{pod}}"),)),
-        Panel("Rejected under load, and clients without a valid certificate", "reqps", (
+        Panel("Rejected under load, and callers without a valid certificate or token", "reqps", (
             (rate(f"{W}_requests_shed_total"), "429"), (rate(f"{W}_clients_rejected_total"), "client rejected"),
+            (rate(f"{W}_rejected_tokens_total"), "token rejected"),
         )),
         Panel("Findings of rules", "reqps", (
             (f"topk(10, {rate(f'{W}_rule_hits_total', 'rule', 'action')})", "{{rule}} {{action}}"),

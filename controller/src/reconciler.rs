@@ -69,7 +69,7 @@ pub use output::{
 };
 pub(crate) use queue_store::inactive_message;
 pub use settings::Settings;
-pub(crate) use status::pending_reason::{WAITING_FOR_ADOPTION, namespace_mismatch};
+pub(crate) use status::pending_reason::namespace_mismatch;
 pub(crate) use template_interner::TemplateInterner;
 pub use usage_stats::QuotaUsage;
 

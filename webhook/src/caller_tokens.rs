@@ -2,8 +2,8 @@
 //!
 //! An API server requests the token from the cluster's `TokenRequest` API. It is signed with the cluster's key for service accounts,
 //! is for the address and path of one webhook, is bound to the webhook's configuration, and attests the API group of the reviews.
-//! Anyone may request tokens for any audience, so the audience alone shows nothing: the attestation does, which needs
-//! the right `attest`.
+//! Every account may request tokens for any audience, so the audience alone shows nothing: the attestation does, which
+//! needs the right `attest`.
 //!
 //! The keys are read from the API server and kept up to date. `/convert` needs no token: API servers have none for conversions.
 

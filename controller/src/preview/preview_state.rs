@@ -5,8 +5,8 @@ use super::unconfirmed::UnconfirmedDecisions;
 use crate::job_adapters::JobKinds;
 use crate::key::{Kind, ObjectKey};
 use crate::reconciler::{
-    AdoptionHolds, Change, Input, TemplateInterner, WAITING_FOR_ADOPTION, adoption_needs_quota,
-    inactive_message, namespace_mismatch,
+    AdoptionHolds, Change, Input, TemplateInterner, adoption_needs_quota, inactive_message,
+    namespace_mismatch,
 };
 use lockkeeper_api::{JobKind, Workload};
 use lockkeeper_cluster_state::decision_text::flavor_verdict_text;
@@ -29,6 +29,10 @@ const AHEAD_MAX: usize = 1_000;
 
 /// The most flavors whose verdict an answer states.
 const FLAVORS_MAX: usize = 3;
+
+/// Why a workload waits in a tree of cohorts where running jobs are adopted.
+const ADOPTION_RESERVES: &str =
+    "lockkeeper adopt reserves quota in the same cohort, for at most two minutes";
 
 /// Why a workload waits whose quota is about to be released.
 const VICTIMS_RELEASE: &str = "preempted workloads have to release their quota first";
@@ -362,11 +366,11 @@ impl PreviewState {
             },
             NextDecision::Inactive => Preview::Never { why: inactive },
             NextDecision::NotConsidered if held.contains(self.cluster.state(), queue) => {
-                waits(WAITING_FOR_ADOPTION.to_owned())
+                waits(ADOPTION_RESERVES.to_owned())
             }
             NextDecision::NotConsidered => waits(String::new()),
             NextDecision::Decided(entry) if held.holds(self.cluster.state(), &entry) => {
-                waits(WAITING_FOR_ADOPTION.to_owned())
+                waits(ADOPTION_RESERVES.to_owned())
             }
             NextDecision::Decided(entry) => match &entry.decision {
                 Decision::Admit => starts(self.cluster.state(), &entry, needs_nodes),

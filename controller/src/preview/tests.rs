@@ -219,7 +219,7 @@ fn nothing_starts_while_an_adoption_reserves_quota() {
     adoption["metadata"]["annotations"] = json!({"lockkeeper.dev/adoption": "Requested"});
     stage.set(Kind::Workload, adoption.clone());
     let new = || workload("a", "w", "low", 1);
-    let held = "waits in ClusterQueue q behind 1 workload: Waits while lockkeeper adopt reserves quota in the same cohort, for \
+    let held = "waits in ClusterQueue q behind 1 workload: lockkeeper adopt reserves quota in the same cohort, for \
         at most two minutes";
     assert_eq!(stage.text_of(new()), held);
     // The command was interrupted.

@@ -18,8 +18,7 @@ use lockkeeper_preemption::{Entry, StartBound, State};
 const ADOPTION_MESSAGE: &str = "Being adopted: lockkeeper adopt writes the quota of the running job; if it was interrupted, run it again";
 
 /// The message of a workload that could start otherwise.
-/// The message of a workload in a tree where an adoption waits for its quota.
-pub(crate) const WAITING_FOR_ADOPTION: &str =
+const WAITING_FOR_ADOPTION: &str =
     "Waits while lockkeeper adopt reserves quota in the same cohort, for at most two minutes";
 
 /// The pending reason of an entry that a cycle did not admit.

@@ -9,7 +9,18 @@ use std::collections::HashMap;
 const STORED_MAX: usize = 256;
 
 /// The identity of a token at a path. The token itself is a secret, and not kept.
-type TokenDigest = [u8; 32];
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TokenDigest([u8; 32]);
+
+impl TokenDigest {
+    pub(super) fn new(path: ReviewPath, token: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(path.as_str());
+        hash.update([0]);
+        hash.update(token);
+        Self(hash.finalize().into())
+    }
+}
 
 /// The callers by token and path.
 #[derive(Debug, Default)]
@@ -26,19 +37,13 @@ struct VerifiedToken {
 
 impl VerifiedTokens {
     /// The caller of a token that is still valid.
-    pub(super) fn find(&self, path: ReviewPath, token: &str, now_s: u64) -> Option<Caller> {
-        let found = self.callers.get(&digest(path, token))?;
+    pub(super) fn find(&self, digest: &TokenDigest, now_s: u64) -> Option<Caller> {
+        let found = self.callers.get(digest)?;
         (now_s < found.expires_at_s).then(|| found.caller.clone())
     }
 
     /// Stores the caller of a verified token.
-    pub(super) fn insert(
-        &mut self,
-        path: ReviewPath,
-        token: &str,
-        caller: Caller,
-        expires_at_s: u64,
-    ) {
+    pub(super) fn insert(&mut self, digest: TokenDigest, caller: Caller, expires_at_s: u64) {
         if self.callers.len() >= STORED_MAX {
             self.callers.clear();
         }
@@ -46,19 +51,11 @@ impl VerifiedTokens {
             caller,
             expires_at_s,
         };
-        self.callers.insert(digest(path, token), verified);
+        self.callers.insert(digest, verified);
     }
 
     /// Forgets all tokens: their keys may have been revoked.
     pub(super) fn clear(&mut self) {
         self.callers.clear();
     }
-}
-
-fn digest(path: ReviewPath, token: &str) -> TokenDigest {
-    let mut hash = Sha256::new();
-    hash.update(path.as_str());
-    hash.update([0]);
-    hash.update(token);
-    hash.finalize().into()
 }

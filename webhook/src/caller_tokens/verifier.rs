@@ -3,7 +3,7 @@
 use super::claims::{Caller, Claims};
 use super::key_set::KeySet;
 use super::token_error::TokenError;
-use super::verified_tokens::VerifiedTokens;
+use super::verified_tokens::{TokenDigest, VerifiedTokens};
 use crate::metric_labels::ReviewPath;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -102,7 +102,9 @@ impl CallerTokens {
         if token.len() > TOKEN_MAX_BYTES {
             return Err(TokenError::Malformed);
         }
-        if let Some(caller) = self.verified().find(path, token, unix_now_seconds()) {
+        // Before the lock: requests of other threads do not wait for it.
+        let digest = TokenDigest::new(path, token);
+        if let Some(caller) = self.verified().find(&digest, unix_now_seconds()) {
             return Ok(caller);
         }
         let keys = self.current_keys().ok_or(TokenError::NoKeys)?;
@@ -113,7 +115,7 @@ impl CallerTokens {
         let current = self.current_keys();
         let mut verified = self.verified();
         if current.is_some_and(|it| Arc::ptr_eq(&it, &keys)) {
-            verified.insert(path, token, caller.clone(), expires_at_s);
+            verified.insert(digest, caller.clone(), expires_at_s);
         }
         Ok(caller)
     }

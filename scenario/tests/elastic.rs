@@ -16,6 +16,8 @@ use lockkeeper_preemption::{
 };
 use lockkeeper_scenario::explanation;
 use lockkeeper_scenario::{Scenario, load};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// `owner` may use 4 and borrow 2 more; `guest` has no nominal quota and has borrowed the idle quota.
@@ -35,6 +37,12 @@ admitted:
 - {name: borrowed, clusterQueue: guest, podSets: [{requests: {cpu: "3"}, flavors: {cpu: f}}]}
 - {name: own, clusterQueue: owner, preemptible: "false", podSets: [{requests: {cpu: "1"}, flavors: {cpu: f}}]}
 "#;
+
+/// By a `Value`, whose decoders the crates contain: those of a YAML parser for pods take a minute to compile.
+fn yaml<T: DeserializeOwned>(text: &str) -> T {
+    let value: Value = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    serde_json::from_value(value).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
 
 fn explain(switches: &str, pending: &str) -> String {
     let text = format!(
@@ -100,10 +108,9 @@ fn explanation_names_elastic_queue_limits() {
 
 #[test]
 fn queue_spec_reads_elastic_switches() {
-    let queue: ClusterQueue = serde_saphyr::from_str(
+    let queue: ClusterQueue = yaml(
         "{metadata: {name: q}, spec: {elastic: {disableDefaultPreemptiable: true, podShouldBeDeletedWhenPreempted: true}}}",
-    )
-    .unwrap();
+    );
     let spec = queue_spec(&queue, &mut State::default(), true).unwrap();
     let expected = ElasticDefaults {
         disable_default_preemptible: true,
@@ -121,7 +128,7 @@ fn queue_spec_reads_elastic_switches() {
             ReclaimWithinCohort::LowerPriority
         )
     );
-    let plain: ClusterQueue = serde_saphyr::from_str("{metadata: {name: q}, spec: {}}").unwrap();
+    let plain: ClusterQueue = yaml("{metadata: {name: q}, spec: {}}");
     let spec = queue_spec(&plain, &mut State::default(), true).unwrap();
     assert_eq!(spec.elastic, None);
 }
@@ -138,8 +145,7 @@ fn preemption_labels_strictest_template_wins() {
             "{{metadata: {{}}, spec: {{podSets: [{}]}}}}",
             sets.join(", ")
         );
-        let workload: Workload =
-            serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        let workload: Workload = yaml(&text);
         preemption_labels(&workload)
     };
     let preemptible = |it: &str| format!("quota.scheduling.koordinator.sh/preemptible: \"{it}\"");

@@ -22,8 +22,9 @@ use lockkeeper_webhook::caller_tokens::{CallerTokens, KeyDiscovery, KeySet};
 use lockkeeper_webhook::http::router;
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
 use tower::{ServiceExt, service_fn};
@@ -306,9 +307,12 @@ async fn conversions_and_probes_need_no_token() {
 }
 
 /// The documents of an API server, which can change.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct FakeApiServer {
+    /// Without keys, reading them is forbidden.
     keys: Arc<Mutex<Option<String>>>,
+    /// Whether it never answers.
+    hangs: Arc<AtomicBool>,
     requests: Arc<AtomicUsize>,
 }
 
@@ -320,6 +324,9 @@ impl FakeApiServer {
             async move {
                 let path = request.uri().path().to_owned();
                 server.requests.fetch_add(1, Ordering::SeqCst);
+                if server.hangs.load(Ordering::SeqCst) {
+                    pending::<()>().await;
+                }
                 let keys = server.keys.lock().await.clone();
                 let answer = match (path.as_str(), keys) {
                     ("/.well-known/openid-configuration", _) => {
@@ -344,73 +351,77 @@ async fn readiness(app: &Arc<AppState>) -> (StatusCode, String) {
     (status, String::from_utf8(body.to_vec()).unwrap())
 }
 
+/// Lets virtual time pass, a second at a time, until a condition holds.
+async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    for _ in 0..3_600 {
+        if holds().await {
+            return;
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    panic!("not within an hour: {what}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn keys_are_read_again_for_a_token_of_a_new_key() {
     let (old, new) = (SigningKey::new("old"), SigningKey::new("new"));
-    let server = FakeApiServer {
-        keys: Arc::default(),
-        requests: Arc::default(),
-    };
+    let server = FakeApiServer::default();
+    let requests = || server.requests.load(Ordering::SeqCst);
     let tokens = Arc::new(CallerTokens::new(AUDIENCE));
     let app = app(Arc::clone(&tokens));
     let token = old.token(&claims("/validate"));
     let (status, _) = send_token(&app, "/validate", &token).await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     tokio::spawn(KeyDiscovery::new(server.client(), tokens, None).run());
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let (status, body) = readiness(&app).await;
-    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(
-        body.contains("system:service-account-issuer-discovery"),
-        "{body}"
-    );
+    let role = "system:service-account-issuer-discovery";
+    eventually("unready for the missing role", async || {
+        let (status, body) = readiness(&app).await;
+        status == StatusCode::SERVICE_UNAVAILABLE && body.contains(role)
+    })
+    .await;
 
     *server.keys.lock().await = Some(old.published());
-    tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(readiness(&app).await.0, StatusCode::OK);
-    assert_eq!(
-        send_token(&app, "/validate", &token).await.0,
-        StatusCode::OK
-    );
+    eventually("ready", async || readiness(&app).await.0 == StatusCode::OK).await;
+    let (status, body) = send_token(&app, "/validate", &token).await;
+    assert_eq!(status, StatusCode::OK, "{body}");
 
-    // After a rotation of the cluster's key, the first review fails, and the keys are read at once.
+    // After a rotation of the cluster's key, many tokens of an unknown key cause one read, of two documents.
     *server.keys.lock().await = Some(new.published());
     let token = new.token(&claims("/validate"));
-    let before = server.requests.load(Ordering::SeqCst);
+    let before = requests();
     for _ in 0..100 {
         let (status, _) = send_token(&app, "/validate", &token).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(
-        send_token(&app, "/validate", &token).await.0,
-        StatusCode::OK
-    );
-    // Two documents: many tokens of unknown keys cause one read.
-    assert_eq!(server.requests.load(Ordering::SeqCst) - before, 2);
+    eventually("read again", async || requests() >= before + 2).await;
+    eventually("accepted", async || {
+        send_token(&app, "/validate", &token).await.0 == StatusCode::OK
+    })
+    .await;
+    assert_eq!(requests(), before + 2);
 
-    // An API server that does not answer takes no key away.
+    // An API server that rejects the read or does not answer takes no key away.
     *server.keys.lock().await = None;
-    tokio::time::sleep(Duration::from_mins(10)).await;
-    assert_eq!(
-        send_token(&app, "/validate", &token).await.0,
-        StatusCode::OK
-    );
+    for hangs in [false, true] {
+        server.hangs.store(hangs, Ordering::SeqCst);
+        let before = requests();
+        eventually("three failed reads", async || requests() >= before + 6).await;
+        let (status, body) = send_token(&app, "/validate", &token).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn configured_issuer_replaces_that_of_the_api_server() {
     let key = SigningKey::new("one");
-    let server = FakeApiServer {
-        keys: Arc::new(Mutex::new(Some(key.published()))),
-        requests: Arc::default(),
-    };
+    let server = FakeApiServer::default();
+    *server.keys.lock().await = Some(key.published());
     let tokens = Arc::new(CallerTokens::new(AUDIENCE));
     let app = app(Arc::clone(&tokens));
     let issuer = "https://other.example.com";
     let discovery = KeyDiscovery::new(server.client(), tokens, Some(issuer.to_owned()));
     tokio::spawn(discovery.run());
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    eventually("ready", async || readiness(&app).await.0 == StatusCode::OK).await;
     let mut claims = claims("/validate");
     let (status, body) = send_token(&app, "/validate", &key.token(&claims)).await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);

@@ -41,6 +41,9 @@ subjects:
 /// The configuration that the token is bound to.
 const WEBHOOK: &str = "lockkeeper-tokens";
 
+/// The binding by which the webhook may read the keys.
+const KEY_READERS: &str = "lockkeeper-token-keys";
+
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new(
@@ -100,30 +103,55 @@ fn api_server_authenticates(stage: &mut Fixture, protocol: Protocol) {
     reviewed.unwrap_or_else(|e| panic!("{e}; last:\n{last}\n{}", server.log()));
     assert_eq!(server.metric("rejected_tokens_total"), 0);
 
-    // A tenant may request a token for any audience.
-    let tenant = "default/serviceaccounts/tenant";
+    reject_other_callers(&kubectl, &server, &url);
+    let accepted = send_review(&server, Some(&token));
+    assert!(accepted.starts_with("HTTP/1.1 200"), "{accepted}");
+    server.stop().unwrap();
+
+    // With another issuer, the same token is worth nothing.
+    let config =
+        format!("webhook: {{tokenAudience: '{address}', tokenIssuer: 'https://other.invalid'}}\n");
+    let folder = stage.new_folder();
+    let started = Lockkeeper::replica(&credentials, &folder, protocol, &config, &volume);
+    let mut server = started.unwrap_or_else(|e| panic!("{e}"));
+    let ready = server.wait_for(|endpoint| (endpoint.get("/readyz")?.0 == 200).then_some(()));
+    ready.unwrap();
+    let rejected = send_review(&server, Some(&token));
+    assert!(rejected.starts_with("HTTP/1.1 401"), "{rejected}");
+    assert!(rejected.contains("https://other.invalid"), "{rejected}");
+    server.stop().unwrap();
+
+    for object in [
+        ["validatingwebhookconfiguration", WEBHOOK],
+        ["clusterrolebinding", KEY_READERS],
+    ] {
+        kubectl
+            .run(&["delete", object[0], object[1]])
+            .expect_accepted();
+    }
+}
+
+/// A tenant may request a token for any audience.
+#[track_caller]
+fn reject_other_callers(kubectl: &Kubectl, server: &Lockkeeper, url: &str) {
+    let account = ["serviceaccount", "tenant", "--namespace=default"];
     kubectl
-        .run(&["create", "serviceaccount", "tenant", "-n", "default"])
+        .run(&[&["create"], &account[..]].concat())
         .expect_accepted();
-    let own = request_token(&kubectl, tenant, &json!({"audiences": [url]}));
-    let forbidden = send_review(&server, Some(&own));
+    let spec = json!({"audiences": [url]});
+    let own = request_token(kubectl, "default/serviceaccounts/tenant", &spec);
+    let forbidden = send_review(server, Some(&own));
     assert!(forbidden.starts_with("HTTP/1.1 403"), "{forbidden}");
     assert!(
         forbidden.contains("not bound to a Validating"),
         "{forbidden}"
     );
-    let anonymous = send_review(&server, None);
+    let anonymous = send_review(server, None);
     assert!(anonymous.starts_with("HTTP/1.1 401"), "{anonymous}");
-    let accepted = send_review(&server, Some(&token));
-    assert!(accepted.starts_with("HTTP/1.1 200"), "{accepted}");
     assert_eq!(server.metric("rejected_tokens_total"), 2);
-
-    let delete = ["delete", "validatingwebhookconfigurations", WEBHOOK];
-    kubectl.run(&delete).expect_accepted();
     kubectl
-        .run(&["delete", "serviceaccount", "tenant", "-n", "default"])
+        .run(&[&["delete"], &account[..]].concat())
         .expect_accepted();
-    server.stop().unwrap();
 }
 
 /// Starts the API server with a file whose token it presents to the webhook at an address.
@@ -161,10 +189,10 @@ fn grant_keys(kubectl: &Kubectl, server: &mut Lockkeeper) {
         (code == 503 && text.contains(role)).then_some(())
     });
     unready.unwrap();
-    let (name, role) = ("lockkeeper-token-keys", format!("--clusterrole={role}"));
+    let role = format!("--clusterrole={role}");
     let user = format!("--user={SERVER_ACCOUNT}");
     kubectl
-        .run(&["create", "clusterrolebinding", name, &role, &user])
+        .run(&["create", "clusterrolebinding", KEY_READERS, &role, &user])
         .expect_accepted();
 }
 

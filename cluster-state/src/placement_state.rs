@@ -12,8 +12,10 @@
 //! - Reservations take the room of an admitted workload until its pods are bound.
 //!
 //! Limits of the model: ports, volumes, devices, pod affinity and topology spread are not modelled, nor are the scores
-//! of kube-scheduler. A pod that is resized in place counts with the requests of its spec. Interned strings, such as
-//! the values of labels, are never released.
+//! of kube-scheduler. A pod that is resized in place counts with the requests of its spec.
+//!
+//! Memory follows the objects that exist: the ids of strings, shapes, nodes and groups that nothing uses any more are
+//! released when there are as many of them as of others. Resources have ids only if a node has or had them.
 
 mod departures;
 mod node_report;
@@ -24,7 +26,9 @@ mod pod_plan;
 mod pod_values;
 mod request;
 mod reserve;
+mod resource_names;
 mod unit_store;
+mod unused_ids;
 mod workload_entry;
 
 pub use node_report::NodeReport;
@@ -74,13 +78,18 @@ impl PlacementState {
     /// Adds or updates a node. Costs the pods of the node; a heartbeat changes nothing.
     pub fn set_node(&mut self, node: &Node) {
         let name = node.metadata.name.as_deref().unwrap_or_default();
+        let resources = self.store.cluster.cluster().resources_len();
         let values = NodeValues::from_node(&mut self.store.cluster, node);
+        if self.store.cluster.cluster().resources_len() > resources {
+            resource_names::count_known_resources(&mut self.store);
+        }
         if self.nodes.get(name).is_some_and(|it| it.0 == values) {
             return;
         }
         let host = self.store.cluster.set_host(values.spec(name));
         self.nodes.insert(name.to_owned(), (values, host));
         self.store.grow_revision();
+        unused_ids::release_if_many(&mut self.store);
     }
 
     /// Removes a node. Its pods stay until they are removed as well.
@@ -102,6 +111,7 @@ impl PlacementState {
             Some(values) => self.store.set_pod(&key, values),
             None => self.store.remove_pod(&key),
         }
+        unused_ids::release_if_many(&mut self.store);
     }
 
     /// Removes a pod. Costs the pods of its node.
@@ -121,6 +131,7 @@ impl PlacementState {
         let id = values.apply(&mut self.store.cluster, namespace, name);
         self.budgets.insert(key, (values, id));
         self.store.grow_revision();
+        unused_ids::release_if_many(&mut self.store);
     }
 
     /// Removes a disruption budget. Costs all pods.
@@ -136,6 +147,7 @@ impl PlacementState {
     /// pods of the workload; an unchanged workload costs nothing.
     pub fn set_workload(&mut self, workload: &WorkloadUnit<'_>) {
         self.store.set_workload(workload);
+        unused_ids::release_if_many(&mut self.store);
     }
 
     /// Removes a workload and its reservations. Each of its pods becomes a unit by itself. Costs the pods of the
@@ -152,7 +164,9 @@ impl PlacementState {
     /// Costs the pods of the request, the nodes times the logarithm of the priorities, the units that a budget
     /// protects, and the units on the nodes of the placement; if the pods do not fit, all pods once more.
     pub fn plan(&mut self, request: &PlacementRequest<'_>) -> PlacementDecision {
-        plan::plan(&mut self.store, request)
+        let decision = plan::plan(&mut self.store, request);
+        unused_ids::release_if_many(&mut self.store);
+        decision
     }
 
     /// What each node has for one pod of each pod set of a request, for answers to users. Changes no visible state. Costs the

@@ -33,6 +33,7 @@ pub fn pod_shape(gang_cluster: &mut GangCluster, spec: &PodSpec) -> Shape {
     let tolerations = spec.tolerations.iter().flatten();
     Shape {
         requests: Vec::new(),
+        has_unknown_resource: false,
         selector,
         affinity,
         tolerations: tolerations

@@ -22,6 +22,7 @@ mod labels;
 mod overlay;
 mod pod;
 mod resource_vec;
+mod used_ids;
 
 pub use cluster::Cluster;
 pub use filter::FilterRejection;
@@ -33,3 +34,4 @@ pub use pod::{
     Affinity, AffinityTerm, Pod, PodPreemption, PodSpec, Shape, Toleration, TolerationCondition,
 };
 pub use resource_vec::ResourceVec;
+pub use used_ids::UsedIds;

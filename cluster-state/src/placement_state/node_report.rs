@@ -43,10 +43,10 @@ pub(super) fn node_reports(
             let Some(host) = cluster.cluster().host(id) else {
                 continue;
             };
-            let obstacle = node_obstacle(cluster, request, shape, id, true);
+            let obstacle = node_obstacle(cluster, request, &pod_set, id, true);
             let fits_after_preemption = obstacle.is_some()
                 && !request.never_preempts
-                && node_obstacle(cluster, request, shape, id, false).is_none();
+                && node_obstacle(cluster, request, &pod_set, id, false).is_none();
             let requests = shape.requests.iter();
             let resources = requests.filter(|(resource, _)| *resource != ResourceId::PODS);
             let free = resources.map(|(resource, _)| {
@@ -54,6 +54,8 @@ pub(super) fn node_reports(
                 let free = quantity(name, host.free().get(*resource));
                 (name.to_owned(), free.to_string())
             });
+            let unknown = pod_set.unknown_resources.iter();
+            let free = free.chain(unknown.map(|it| (it.clone(), "0".to_owned())));
             of_pod_set.push(NodeReport {
                 node: cluster.cluster().host_name(id).to_owned(),
                 pod_set: pod_set.name.to_owned(),

@@ -1,9 +1,9 @@
 //! Messages: why the pods of a request fit on no nodes.
 
-use super::pod_plan::PodPlan;
+use super::pod_plan::{PodPlan, PodSetShape};
 use super::request::PlacementRequest;
 use lockkeeper_preemption::gang::{GangCluster, GangOutcome, IneligibleReason, InfeasibleReason};
-use lockkeeper_preemption::placement::{FilterRejection, Overlay, Shape, Strategy, place};
+use lockkeeper_preemption::placement::{FilterRejection, Overlay, Strategy, place};
 use lockkeeper_preemption::{HostId, ResourceId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -33,11 +33,10 @@ pub(super) fn message(
     }
     let (failing, placed) = failing_pod(cluster, pod_plan, &hosts, outcome);
     let pod_set = pod_plan.pod_set_at(failing);
-    let shape = pod_set.map(|it| cluster.cluster().shape_of(it.shape));
     let mut reasons: BTreeMap<Predicate, usize> = BTreeMap::new();
     for host in &hosts {
-        let Some(reason) = shape.and_then(|it| node_obstacle(cluster, request, it, *host, never))
-        else {
+        let reason = pod_set.and_then(|it| node_obstacle(cluster, request, it, *host, never));
+        let Some(reason) = reason else {
             continue;
         };
         let count = reasons.entry(reason).or_default();
@@ -97,13 +96,14 @@ fn failing_pod(
 pub(super) fn node_obstacle(
     cluster: &GangCluster,
     request: &PlacementRequest<'_>,
-    shape: &Shape,
+    pod_set: &PodSetShape<'_>,
     host: HostId,
     never: bool,
 ) -> Option<Predicate> {
     let node = cluster.cluster().host(host)?;
+    let shape = cluster.cluster().shape_of(pod_set.shape);
     if let Some(rejection) = shape.rejection_by(node, cluster.cluster().symbols()) {
-        return Some(rejection_predicate(cluster, rejection));
+        return Some(rejection_predicate(cluster, pod_set, rejection));
     }
     let workloads = cluster.workloads();
     let lower = node.pods().iter().copied();
@@ -125,10 +125,14 @@ pub(super) fn node_obstacle(
     )))
 }
 
-/// Why a nominated node is no longer feasible: the predicate of a sentence about the node.
-pub(super) fn nomination_obstacle(cluster: &GangCluster, reason: &InfeasibleReason) -> String {
+/// Why a nominated node is no longer feasible for a pod: the predicate of a sentence about the node.
+pub(super) fn nomination_obstacle(
+    cluster: &GangCluster,
+    pod_set: &PodSetShape<'_>,
+    reason: &InfeasibleReason,
+) -> String {
     match reason {
-        InfeasibleReason::Rejected(rejection) => rejection_predicate(cluster, *rejection).0,
+        InfeasibleReason::Rejected(it) => rejection_predicate(cluster, pod_set, *it).0,
         InfeasibleReason::InsufficientResources { resources } => {
             let resources = resources_text(cluster, resources);
             has(&format!("too little {resources}")).0
@@ -137,7 +141,11 @@ pub(super) fn nomination_obstacle(cluster: &GangCluster, reason: &InfeasibleReas
     }
 }
 
-fn rejection_predicate(cluster: &GangCluster, rejection: FilterRejection) -> Predicate {
+fn rejection_predicate(
+    cluster: &GangCluster,
+    pod_set: &PodSetShape<'_>,
+    rejection: FilterRejection,
+) -> Predicate {
     let both = |one: &str, several: &str| (one.to_owned(), several.to_owned());
     match rejection {
         FilterRejection::NodeNotFound => both("does not exist", "do not exist"),
@@ -150,6 +158,9 @@ fn rejection_predicate(cluster: &GangCluster, rejection: FilterRejection) -> Pre
             "the taint {}, which the pods do not tolerate",
             cluster.cluster().symbols().text(key)
         )),
+        FilterRejection::UnknownResource => {
+            has(&format!("no {}", pod_set.unknown_resources.join(" and no ")))
+        }
         FilterRejection::InsufficientAllocatable { resource, .. } => has(&format!(
             "less {} than a pod requests",
             resources_text(cluster, &[resource])

@@ -89,11 +89,11 @@ fn dropped_message(
         (Some(dropped), _) => {
             let mut pods = pod_plan.pods.iter();
             let pod_set = pods.position(|it| *it == dropped.pod);
-            let pod_set = pod_set.and_then(|at| pod_plan.pod_set_at(at));
-            let pod_set = pod_set.map_or("", |it| it.name);
+            let pod_set = pod_set.and_then(|at| pod_plan.pod_set_at(at))?;
             let node = store.cluster.cluster().host_name(dropped.host);
-            let reason = obstacles::nomination_obstacle(&store.cluster, &dropped.reason);
-            format!("a pod of pod set {pod_set:?} does not fit on node {node:?}: the node {reason}")
+            let reason = obstacles::nomination_obstacle(&store.cluster, pod_set, &dropped.reason);
+            let name = pod_set.name;
+            format!("a pod of pod set {name:?} does not fit on node {node:?}: the node {reason}")
         }
         (None, Some(count)) if count < pod_plan.pods.len() => {
             format!("it has {count} of {} pods", pod_plan.pods.len())

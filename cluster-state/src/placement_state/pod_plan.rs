@@ -1,6 +1,7 @@
 //! The pods of a placement request, while they are in the core.
 
 use super::request::{PlacementPodSet, PlacementRequest};
+use super::resource_names::SplitRequests;
 use super::workload_entry::{Reservation, pod_group, policy};
 use crate::pod_requests::pod_requests;
 use crate::scheduling_fields::{has_label, pod_shape, toleration};
@@ -9,7 +10,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::workload::{NominatedPlacement, PodSetPlacement};
 use lockkeeper_preemption::gang::{GangCluster, GroupSpec, MemberSpec};
 use lockkeeper_preemption::placement::{Labels, PodSpec as CorePod, Selector};
-use lockkeeper_preemption::{GroupId, HostId, PodId, ShapeId};
+use lockkeeper_preemption::{Amount, GroupId, HostId, PodId, ShapeId};
+use std::collections::BTreeMap;
 
 /// The most pods of a workload. Kubernetes supports 150,000 pods in a cluster.
 const PODS_MAX: usize = 150_000;
@@ -19,6 +21,8 @@ pub(super) struct PodSetShape<'a> {
     pub(super) name: &'a str,
     pub(super) shape: ShapeId,
     pub(super) count: usize,
+    /// The requested resources that no node has.
+    pub(super) unknown_resources: Vec<String>,
 }
 
 /// Reads the pod sets of a request.
@@ -35,12 +39,7 @@ pub(super) fn pod_set_shapes<'a>(
     for pod_set in &request.pod_sets {
         let count = usize::try_from(pod_set.count).unwrap_or_default();
         total = total.saturating_add(count);
-        let shape = shape(cluster, pod_set)?;
-        shapes.push(PodSetShape {
-            name: pod_set.name,
-            shape,
-            count,
-        });
+        shapes.push(pod_set_shape(cluster, pod_set, count)?);
     }
     if total > PODS_MAX {
         return Err(format!(
@@ -50,7 +49,11 @@ pub(super) fn pod_set_shapes<'a>(
     Ok(shapes)
 }
 
-fn shape(cluster: &mut GangCluster, pod_set: &PlacementPodSet<'_>) -> Result<ShapeId, String> {
+fn pod_set_shape<'a>(
+    cluster: &mut GangCluster,
+    pod_set: &PlacementPodSet<'a>,
+    count: usize,
+) -> Result<PodSetShape<'a>, String> {
     let empty = PodSpec::default();
     let spec = pod_set.template.spec.as_ref().unwrap_or(&empty);
     let mut shape = pod_shape(cluster, spec);
@@ -61,15 +64,40 @@ fn shape(cluster: &mut GangCluster, pod_set: &PlacementPodSet<'_>) -> Result<Sha
     let of_flavors = pod_set.tolerations.iter();
     let of_flavors = of_flavors.filter_map(|it| toleration(cluster, it));
     shape.tolerations.extend(of_flavors);
-    let requests = pod_requests(&ObjectMeta::default(), spec).map_err(|error| {
+    let requests = template_requests(pod_set)?;
+    let requests = SplitRequests::new(cluster, requests);
+    shape.requests = requests.known;
+    shape.has_unknown_resource = !requests.unknown.is_empty();
+    Ok(PodSetShape {
+        name: pod_set.name,
+        shape: cluster.shape(shape),
+        count,
+        unknown_resources: requests.unknown.into_iter().map(|it| it.0).collect(),
+    })
+}
+
+/// The requests of one pod of a pod set.
+///
+/// # Errors
+///
+/// A message if a request is not valid.
+fn template_requests(pod_set: &PlacementPodSet<'_>) -> Result<BTreeMap<String, Amount>, String> {
+    let empty = PodSpec::default();
+    let spec = pod_set.template.spec.as_ref().unwrap_or(&empty);
+    pod_requests(&ObjectMeta::default(), spec).map_err(|error| {
         let (name, field, problem) = (pod_set.name, error.field, error.problem);
         format!("pod set {name:?}: template.{field}: {problem}")
-    })?;
-    let requests = requests.into_iter();
-    shape.requests = requests
-        .map(|(resource, amount)| (cluster.resource(&resource), amount))
-        .collect();
-    Ok(cluster.shape(shape))
+    })
+}
+
+/// Gives ids to the resources that a request has. Only for a workload that was placed before, so that its nodes have or had
+/// these resources.
+pub(super) fn add_resources(cluster: &mut GangCluster, request: &PlacementRequest<'_>) {
+    for pod_set in &request.pod_sets {
+        for resource in template_requests(pod_set).unwrap_or_default().keys() {
+            cluster.resource(resource);
+        }
+    }
 }
 
 /// The reservations for the pods of a placement: at most as many as the request has pods.

@@ -1,12 +1,13 @@
 //! Bound pods as values of the core.
 
+use super::resource_names::SplitRequests;
 use crate::pod_requests::pod_requests;
 use crate::scheduling_fields::{labels, pod_shape};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use lockkeeper_preemption::gang::GangCluster;
 use lockkeeper_preemption::placement::{Labels, PodPreemption};
-use lockkeeper_preemption::{HostId, ShapeId};
+use lockkeeper_preemption::{Amount, HostId, ShapeId};
 use std::collections::BTreeMap;
 
 /// From this priority on, a pod belongs to the system and is never a victim (`system-cluster-critical`).
@@ -22,6 +23,8 @@ pub(super) struct PodValues {
     pub(super) uid: String,
     pub(super) host: HostId,
     pub(super) shape: ShapeId,
+    /// Its requests of resources that no node had yet, which are not in its shape.
+    pub(super) unknown_requests: Vec<(String, Amount)>,
     pub(super) labels: Labels,
     pub(super) priority: i32,
     pub(super) preemption: PodPreemption,
@@ -46,10 +49,8 @@ impl PodValues {
         }
         let mut shape = pod_shape(cluster, spec);
         let requests = pod_requests(&pod.metadata, spec).unwrap_or_default();
-        let requests = requests.into_iter();
-        shape.requests = requests
-            .map(|(resource, amount)| (cluster.resource(&resource), amount))
-            .collect();
+        let requests = SplitRequests::new(cluster, requests);
+        shape.requests = requests.known;
         let priority = spec.priority.unwrap_or_default();
         let no_labels = BTreeMap::new();
         let own_labels = pod.metadata.labels.as_ref().unwrap_or(&no_labels);
@@ -61,6 +62,7 @@ impl PodValues {
             uid: pod.metadata.uid.clone().unwrap_or_default(),
             host: cluster.host_id(node),
             shape: cluster.shape(shape),
+            unknown_requests: requests.unknown,
             labels: labels(cluster, own_labels),
             priority,
             preemption: match spec.preemption_policy.as_deref() {

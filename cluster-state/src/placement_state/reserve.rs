@@ -1,6 +1,6 @@
 //! Reservations for the pods of an admitted workload.
 
-use super::pod_plan::{pod_set_shapes, reservations};
+use super::pod_plan::{add_resources, pod_set_shapes, reservations};
 use super::request::{PlacementRequest, WorkloadUnit};
 use super::unit_store::UnitStore;
 use super::workload_entry::object_key;
@@ -28,6 +28,8 @@ pub(super) fn reserve(
             disruption: DisruptionMode::PodGroup,
         });
     }
+    // After a restart the workload may be known before its nodes.
+    add_resources(&mut store.cluster, request);
     let pod_sets = pod_set_shapes(&mut store.cluster, request).unwrap_or_default();
     let all = reservations(&mut store.cluster, request.name, &pod_sets, placement);
     let before: BTreeSet<_> = store.take_reservations(&key).into_iter().collect();

@@ -2,6 +2,7 @@
 
 use super::pod_values::PodValues;
 use super::request::WorkloadUnit;
+use super::resource_names::add_standard_resources;
 use super::workload_entry::{
     Properties, Reservation, WorkloadEntry, object_key, pod_group, split_key,
 };
@@ -41,6 +42,8 @@ pub(super) struct UnitStore {
     pub(super) cluster: GangCluster,
     /// By `namespace/name`.
     pub(super) pods: BTreeMap<String, PodEntry>,
+    /// The keys of pods that request resources which no node has.
+    pub(super) pods_with_unknown: BTreeSet<String>,
     /// By `namespace/name`.
     pub(super) workloads: BTreeMap<String, WorkloadEntry>,
     workloads_by_group: BTreeMap<GroupId, String>,
@@ -52,11 +55,14 @@ pub(super) struct UnitStore {
     /// The group of pods that are about to terminate.
     leaving: GroupId,
     pub(super) revision: u64,
+    /// How many ids of the core were in use when the unused ones were released.
+    pub(super) ids_in_use: usize,
 }
 
 impl UnitStore {
     pub(super) fn new() -> Self {
         let mut cluster = GangCluster::new(GangOptions::default());
+        add_standard_resources(&mut cluster);
         // No preemptor has a priority above the first.
         let exempt = set_single_pods(&mut cluster, "/exempt", i32::MAX);
         // The search for the lowest sufficient priority considers these pods before all others.
@@ -64,6 +70,7 @@ impl UnitStore {
         Self {
             cluster,
             pods: BTreeMap::new(),
+            pods_with_unknown: BTreeSet::new(),
             workloads: BTreeMap::new(),
             workloads_by_group: BTreeMap::new(),
             workloads_by_owner: BTreeMap::new(),
@@ -71,6 +78,7 @@ impl UnitStore {
             exempt,
             leaving,
             revision: 0,
+            ids_in_use: 0,
         }
     }
 
@@ -109,6 +117,11 @@ impl UnitStore {
                 .or_default()
                 .insert(key.to_owned());
         }
+        if values.unknown_requests.is_empty() {
+            self.pods_with_unknown.remove(key);
+        } else {
+            self.pods_with_unknown.insert(key.to_owned());
+        }
         let before = self.pods.get(key);
         let departure = before.map(|it| it.departure).unwrap_or_default();
         let workload = before.and_then(|it| it.workload.clone());
@@ -126,6 +139,7 @@ impl UnitStore {
     /// Removes a pod, if it is known.
     pub(super) fn remove_pod(&mut self, key: &str) {
         self.unindex_owners(key);
+        self.pods_with_unknown.remove(key);
         let Some(entry) = self.pods.remove(key) else {
             return;
         };
@@ -291,7 +305,7 @@ impl UnitStore {
     }
 
     /// Brings the core up to date with a pod. Returns whether the pod is about to terminate.
-    fn sync_pod(&mut self, key: &str) -> bool {
+    pub(super) fn sync_pod(&mut self, key: &str) -> bool {
         let Some(entry) = self.pods.get_mut(key) else {
             return false;
         };

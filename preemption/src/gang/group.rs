@@ -28,11 +28,31 @@ pub(super) struct Group {
     pub(super) pods: BTreeSet<PodId>,
 }
 
+impl Group {
+    fn absent(kind: PreemptionUnitKind, name: Arc<str>) -> Self {
+        Self {
+            kind,
+            name,
+            is_present: false,
+            parent: None,
+            mode: DisruptionMode::Pod,
+            priority: None,
+            preemption_priority: None,
+            preemption: None,
+            count_min: None,
+            children: BTreeSet::new(),
+            pods: BTreeSet::new(),
+        }
+    }
+}
+
 /// All groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
     all: Vec<Group>,
     ids: BTreeMap<(PreemptionUnitKind, Arc<str>), GroupId>,
+    /// Ids to be used again.
+    free_ids: BTreeSet<GroupId>,
     /// Whether groups have parents.
     pub(super) has_parents: bool,
 }
@@ -45,22 +65,39 @@ impl Groups {
         if let Some(id) = self.ids.get(&full) {
             return *id;
         }
-        let id = GroupId::of(self.all.len());
+        let id = match self.free_ids.pop_first() {
+            Some(id) => id,
+            None => GroupId::of(self.all.len()),
+        };
         self.ids.insert(full, id);
-        self.all.push(Group {
-            kind: key.kind,
-            name,
-            is_present: false,
-            parent: None,
-            mode: DisruptionMode::Pod,
-            priority: None,
-            preemption_priority: None,
-            preemption: None,
-            count_min: None,
-            children: BTreeSet::new(),
-            pods: BTreeSet::new(),
-        });
+        let group = Group::absent(key.kind, name);
+        match self.all.get_mut(id.index()) {
+            Some(slot) => *slot = group,
+            None => self.all.push(group),
+        }
         id
+    }
+
+    /// How many groups have an id.
+    pub(super) fn ids_len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Releases the ids of groups that do not exist and have neither pods nor children.
+    pub(super) fn release_unused(&mut self) {
+        let (all, free_ids) = (&mut self.all, &mut self.free_ids);
+        self.ids.retain(|_, id| {
+            let Some(group) = all.get_mut(id.index()) else {
+                return false;
+            };
+            let has_members = !group.pods.is_empty() || !group.children.is_empty();
+            if group.is_present || has_members {
+                return true;
+            }
+            *group = Group::absent(group.kind, "".into());
+            free_ids.insert(*id);
+            false
+        });
     }
 
     pub(super) fn get(&self, id: GroupId) -> Option<&Group> {

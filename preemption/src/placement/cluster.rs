@@ -5,6 +5,7 @@ use super::labels::{Labels, SymbolTable};
 use super::overlay::FreeResources;
 use super::pod::{Pod, PodSpec, Shape};
 use super::resource_vec::ResourceVec;
+use super::used_ids::UsedIds;
 use crate::amount::Amount;
 use crate::ids::{HostId, Interner, PodId, ResourceId, ShapeId, SymbolId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,8 @@ pub struct Cluster {
     resources: Interner,
     hosts: Vec<Host>,
     host_ids: BTreeMap<Arc<str>, HostId>,
+    /// Ids to be used again.
+    free_host_ids: BTreeSet<HostId>,
     /// The existing nodes, in the order in which they are tried.
     order: BTreeSet<(u32, Arc<str>, HostId)>,
     pods: Vec<Option<Pod>>,
@@ -25,6 +28,8 @@ pub struct Cluster {
     pod_ids: BTreeMap<(SymbolId, Arc<str>), PodId>,
     shapes: Vec<Arc<Shape>>,
     shape_ids: BTreeMap<Arc<Shape>, ShapeId>,
+    /// Ids to be used again.
+    free_shape_ids: BTreeSet<ShapeId>,
     name_field: SymbolId,
     /// The shape of an unknown id.
     empty_shape: Shape,
@@ -50,12 +55,14 @@ impl Cluster {
             resources,
             hosts: Vec::new(),
             host_ids: BTreeMap::new(),
+            free_host_ids: BTreeSet::new(),
             order: BTreeSet::new(),
             pods: Vec::new(),
             free_pod_ids: Vec::new(),
             pod_ids: BTreeMap::new(),
             shapes: Vec::new(),
             shape_ids: BTreeMap::new(),
+            free_shape_ids: BTreeSet::new(),
             name_field,
             empty_shape: Shape::default(),
         }
@@ -75,6 +82,12 @@ impl Cluster {
     /// The id of a resource.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         ResourceId(self.resources.intern(name))
+    }
+
+    /// The id of a resource that has one already.
+    #[must_use]
+    pub fn known_resource(&self, name: &str) -> Option<ResourceId> {
+        self.resources.get(name).map(ResourceId)
     }
 
     /// The name of a resource.
@@ -97,8 +110,15 @@ impl Cluster {
         if let Some(id) = self.shape_ids.get(&shape) {
             return *id;
         }
-        let (id, shape) = (ShapeId::of(self.shapes.len()), Arc::new(shape));
-        self.shapes.push(Arc::clone(&shape));
+        let shape = Arc::new(shape);
+        let id = match self.free_shape_ids.pop_first() {
+            Some(id) => id,
+            None => ShapeId::of(self.shapes.len()),
+        };
+        match self.shapes.get_mut(id.index()) {
+            Some(slot) => *slot = Arc::clone(&shape),
+            None => self.shapes.push(Arc::clone(&shape)),
+        }
         self.shape_ids.insert(shape, id);
         id
     }
@@ -116,20 +136,20 @@ impl Cluster {
         if let Some(id) = self.host_ids.get(name) {
             return *id;
         }
-        let (id, name): (_, Arc<str>) = (HostId::of(self.hosts.len()), name.into());
+        let name: Arc<str> = name.into();
         let field = (self.name_field, self.symbols.intern(&name));
-        self.hosts.push(Host {
-            name: Arc::clone(&name),
-            position: 0,
-            is_present: false,
-            allocatable: ResourceVec::new(),
-            free: ResourceVec::new(),
-            labels: Labels::default(),
+        let host = Host {
             fields: Labels::from_pairs([field]),
-            taints: Box::new([]),
-            is_unschedulable: false,
-            pods: Vec::new(),
-        });
+            ..Host::absent(Arc::clone(&name))
+        };
+        let id = match self.free_host_ids.pop_first() {
+            Some(id) => id,
+            None => HostId::of(self.hosts.len()),
+        };
+        match self.hosts.get_mut(id.index()) {
+            Some(slot) => *slot = host,
+            None => self.hosts.push(host),
+        }
         self.host_ids.insert(name, id);
         id
     }
@@ -273,6 +293,51 @@ impl Cluster {
     pub fn requests(&self, pod: PodId) -> &[(ResourceId, Amount)] {
         let shape = self.pod(pod).map(|pod| self.shape_of(pod.shape));
         shape.map_or(&[], |it| &it.requests)
+    }
+
+    /// How many interned strings, shapes and nodes have an id.
+    #[must_use]
+    pub fn ids_len(&self) -> usize {
+        let names = self.symbols.len().saturating_add(self.host_ids.len());
+        names.saturating_add(self.shape_ids.len())
+    }
+
+    /// Releases the ids of strings, shapes and nodes that are not in use; new ones get these ids. A node is in use if it
+    /// exists or has pods, a shape if a pod has it, and all that `used` marks. So memory follows the objects that exist,
+    /// not those that have ever existed. Costs all ids and pods.
+    pub fn release_unused(&mut self, mut used: UsedIds) {
+        for pod in self.pods.iter().flatten() {
+            used.mark_symbol(pod.namespace);
+            used.mark_labels(&pod.labels);
+            used.mark_shape(pod.shape);
+        }
+        let (hosts, free_ids) = (&mut self.hosts, &mut self.free_host_ids);
+        self.host_ids.retain(|_, id| {
+            let Some(host) = hosts.get_mut(id.index()) else {
+                return false;
+            };
+            if host.is_present || !host.pods.is_empty() || used.has_host(*id) {
+                used.mark_host_symbols(host);
+                return true;
+            }
+            *host = Host::absent("".into());
+            free_ids.insert(*id);
+            false
+        });
+        let (shapes, free_ids) = (&mut self.shapes, &mut self.free_shape_ids);
+        self.shape_ids.retain(|shape, id| {
+            if used.has_shape(*id) {
+                used.mark_shape_symbols(shape);
+                return true;
+            }
+            if let Some(slot) = shapes.get_mut(id.index()) {
+                *slot = Arc::default();
+            }
+            free_ids.insert(*id);
+            false
+        });
+        used.mark_symbol(self.name_field);
+        self.symbols.retain(|id| used.has_symbol(id));
     }
 
     fn bind(&mut self, id: PodId) {

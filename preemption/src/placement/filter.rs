@@ -21,6 +21,8 @@ pub enum FilterRejection {
         /// The key of the taint.
         key: SymbolId,
     },
+    /// The pod requests a resource that no node has.
+    UnknownResource,
     /// The pod requests more than the node's allocatable.
     InsufficientAllocatable {
         /// The resource.
@@ -56,6 +58,9 @@ impl Shape {
         };
         if let Some(taint) = host.taints.iter().find(is_untolerated) {
             return Some(FilterRejection::UntoleratedTaint { key: taint.key });
+        }
+        if self.has_unknown_resource {
+            return Some(FilterRejection::UnknownResource);
         }
         let mut requests = self.requests.iter();
         requests.find_map(|(resource, requested)| {

@@ -66,6 +66,22 @@ pub struct Host {
 }
 
 impl Host {
+    /// A node that does not exist, without pods.
+    pub(super) fn absent(name: Arc<str>) -> Self {
+        Self {
+            name,
+            position: 0,
+            is_present: false,
+            allocatable: ResourceVec::new(),
+            free: ResourceVec::new(),
+            labels: Labels::default(),
+            fields: Labels::default(),
+            taints: Box::default(),
+            is_unschedulable: false,
+            pods: Vec::new(),
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -1,42 +1,92 @@
 //! Labels and label selectors.
 
-use crate::ids::{Interner, SymbolId};
+use crate::ids::SymbolId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// Interned strings: keys and values of labels and taints, names of namespaces and pods.
+/// Interned strings: keys and values of labels and taints, names of namespaces and nodes.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolTable {
-    names: Interner,
-    /// By symbol id: the value of the string as an integer, if it is one.
-    numbers: Vec<Option<i64>>,
+    ids: BTreeMap<Arc<str>, SymbolId>,
+    symbols: Vec<Symbol>,
+    /// Ids to be used again.
+    free_ids: BTreeSet<SymbolId>,
+}
+
+#[derive(Clone, Debug)]
+struct Symbol {
+    text: Arc<str>,
+    /// The value of the string as an integer, if it is one. Parsed once, so that `Gt` and `Lt` need no parsing for each
+    /// node.
+    number: Option<i64>,
 }
 
 impl SymbolTable {
     /// The id of a string; a new one if it was not interned before.
     pub fn intern(&mut self, text: &str) -> SymbolId {
-        let number = self.names.intern(text);
-        let id = SymbolId(number);
-        if self.numbers.len() <= id.index() {
-            // Parsed once, so that `Gt` and `Lt` need no parsing for each node.
-            self.numbers.push(text.parse().ok());
+        if let Some(id) = self.ids.get(text) {
+            return *id;
         }
+        let symbol = Symbol {
+            text: text.into(),
+            number: text.parse().ok(),
+        };
+        let key = Arc::clone(&symbol.text);
+        let id = match self.free_ids.pop_first() {
+            Some(id) => {
+                if let Some(slot) = self.symbols.get_mut(id.index()) {
+                    *slot = symbol;
+                }
+                id
+            }
+            None => {
+                self.symbols.push(symbol);
+                SymbolId::of(self.symbols.len().saturating_sub(1))
+            }
+        };
+        self.ids.insert(key, id);
         id
     }
 
     /// The id of a string that was interned before.
     #[must_use]
     pub fn lookup(&self, text: &str) -> Option<SymbolId> {
-        self.names.get(text).map(SymbolId)
+        self.ids.get(text).copied()
     }
 
     /// The string of an id.
     #[must_use]
     pub fn text(&self, symbol: SymbolId) -> &str {
-        self.names.name(symbol.0)
+        let symbol = self.symbols.get(symbol.index());
+        symbol.map_or("", |it| &it.text)
+    }
+
+    /// The number of interned strings.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Removes all strings but these. Costs all strings.
+    pub(super) fn retain(&mut self, is_used: impl Fn(SymbolId) -> bool) {
+        let (symbols, free_ids) = (&mut self.symbols, &mut self.free_ids);
+        self.ids.retain(|_, id| {
+            let is_kept = is_used(*id);
+            if !is_kept {
+                free_ids.insert(*id);
+                if let Some(slot) = symbols.get_mut(id.index()) {
+                    *slot = Symbol {
+                        text: "".into(),
+                        number: None,
+                    };
+                }
+            }
+            is_kept
+        });
     }
 
     /// The string as an integer.
     fn number(&self, symbol: SymbolId) -> Option<i64> {
-        self.numbers.get(symbol.index()).copied().flatten()
+        self.symbols.get(symbol.index())?.number
     }
 }
 
@@ -63,6 +113,11 @@ impl Labels {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The keys and values.
+    pub(super) const fn pairs(&self) -> &[(SymbolId, SymbolId)] {
+        &self.0
     }
 }
 
@@ -105,6 +160,17 @@ impl Requirement {
             LabelCondition::DoesNotExist => value.is_none(),
             LabelCondition::GreaterThan(bound) => number().is_some_and(|it| it > *bound),
             LabelCondition::LessThan(bound) => number().is_some_and(|it| it < *bound),
+        }
+    }
+
+    /// The values of its condition.
+    pub(super) const fn values(&self) -> &[SymbolId] {
+        match &self.condition {
+            LabelCondition::In(values) | LabelCondition::NotIn(values) => values,
+            LabelCondition::Exists
+            | LabelCondition::DoesNotExist
+            | LabelCondition::GreaterThan(_)
+            | LabelCondition::LessThan(_) => &[],
         }
     }
 }

@@ -115,6 +115,8 @@ pub struct Shape {
     /// The requests of each pod, sorted, without zeros and duplicates. [`super::Cluster::shape`] adds one
     /// [`ResourceId::PODS`].
     pub requests: Vec<(ResourceId, Amount)>,
+    /// Whether it requests a resource without an id, which no node has. Every node rejects it.
+    pub has_unknown_resource: bool,
     /// `spec.nodeSelector`.
     pub selector: Selector,
     /// `requiredDuringSchedulingIgnoredDuringExecution` on nodes; `None` permits all nodes.

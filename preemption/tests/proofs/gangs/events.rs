@@ -4,6 +4,7 @@ use super::clusters::{BuiltCluster, ModelCluster, ModelJob, SMALL, set_budget, s
 use super::properties::{cluster_tapes, summary};
 use crate::model::choices::{Choices, check};
 use lockkeeper_preemption::gang::{DisruptionMode, SchedulerCompatibility};
+use lockkeeper_preemption::placement::UsedIds;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -13,7 +14,7 @@ const EVENTS: usize = 12;
 /// A change, most of which is reverted at the end.
 fn apply_random_event(built: &mut BuiltCluster, town: &ModelCluster, dice: &mut Choices<'_>) {
     let job = dice.below(town.jobs.len());
-    match dice.below(6) {
+    match dice.below(7) {
         0 => {
             for pod in built.pods[job].clone() {
                 built.cluster.remove_pod(pod);
@@ -28,7 +29,7 @@ fn apply_random_event(built: &mut BuiltCluster, town: &ModelCluster, dice: &mut 
             built.set_job(job, &other);
         }
         2 => {
-            if let Some(group) = built.groups[job] {
+            if let Some(group) = built.groups[job].take() {
                 built.cluster.remove_group(group);
             }
         }
@@ -38,7 +39,18 @@ fn apply_random_event(built: &mut BuiltCluster, town: &ModelCluster, dice: &mut 
                 built.cluster.remove_budget(budget);
             }
         }
-        4 => built
+        4 => {
+            // A budget that is added again after a release has another place in the order.
+            for (at, (label, allowed)) in town.budgets.iter().enumerate() {
+                set_budget(&mut built.cluster, at, *label, *allowed);
+            }
+            let mut used = UsedIds::default();
+            for host in &built.hosts {
+                used.mark_host(*host);
+            }
+            built.cluster.release_unused(used);
+        }
+        5 => built
             .cluster
             .remove_host(built.hosts[dice.below(town.hosts.len())]),
         _ => {

@@ -24,6 +24,7 @@ pub mod decision_text;
 mod error;
 mod flavor_eligibility;
 mod flavor_searches;
+pub mod host_ports;
 pub mod journal;
 pub mod label_selector;
 mod object_store;

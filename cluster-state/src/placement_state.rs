@@ -11,7 +11,7 @@
 //!   this room waits for it, and preempts no unit.
 //! - Reservations take the room of an admitted workload until its pods are bound.
 //!
-//! Limits of the model: ports, volumes, devices, pod affinity and topology spread are not modelled, nor are the scores
+//! Limits of the model: volumes, devices, pod affinity and topology spread are not modelled, nor are the scores
 //! of kube-scheduler. A pod that is resized in place counts with the requests of its spec.
 //!
 //! Memory follows the objects that exist: the ids of strings, shapes, nodes and groups that nothing uses any more are

@@ -1,8 +1,10 @@
 //! Decodes the scheduling fields of Kubernetes' objects: labels, selectors, affinity, tolerations, taints.
 
+use crate::host_ports::host_ports;
 use k8s_openapi::api::core::v1::{
     NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
+use lockkeeper_preemption::Amount;
 use lockkeeper_preemption::gang::GangCluster;
 use lockkeeper_preemption::placement::{
     Affinity, AffinityTerm, LabelCondition, Labels, Requirement, Selector, Shape,
@@ -10,7 +12,7 @@ use lockkeeper_preemption::placement::{
 };
 use std::collections::BTreeMap;
 
-/// The node selector, the required node affinity and the tolerations of a pod; the caller adds its requests. A term
+/// The node selector, the required node affinity, the tolerations and the host ports of a pod; the caller adds its requests. A term
 /// that Kubernetes would reject matches no node; a toleration with `Gt` or `Lt` tolerates no taint.
 #[must_use]
 pub fn pod_shape(gang_cluster: &mut GangCluster, spec: &PodSpec) -> Shape {
@@ -32,7 +34,7 @@ pub fn pod_shape(gang_cluster: &mut GangCluster, spec: &PodSpec) -> Shape {
     });
     let tolerations = spec.tolerations.iter().flatten();
     Shape {
-        requests: Vec::new(),
+        requests: host_ports(spec).map(|it| (it, Amount::new(1))).collect(),
         has_unknown_resource: false,
         selector,
         affinity,

@@ -82,6 +82,48 @@ impl ResourceId {
 
     /// A resource without a name in the state: no queue covers it, so a workload that requests it does not fit.
     pub const UNKNOWN: Self = Self(u32::MAX);
+
+    /// The first id of host ports. They are no indexes: a node has one of each, and few are in use.
+    const HOST_PORTS: u32 = 1 << 31;
+    /// The number of ids of host ports: a port of 16 bits for each protocol.
+    const HOST_PORTS_LEN: u32 = 3 << 16;
+
+    /// A port of a node, of which the node has one.
+    #[must_use]
+    pub const fn host_port(protocol: PortProtocol, port: u16) -> Self {
+        Self(Self::HOST_PORTS | (protocol as u32) << 16 | port as u32)
+    }
+
+    /// Whether this is a port of a node.
+    #[must_use]
+    pub const fn is_host_port(self) -> bool {
+        self.0 >= Self::HOST_PORTS && self.0 - Self::HOST_PORTS < Self::HOST_PORTS_LEN
+    }
+
+    /// The protocol and the number of a port.
+    #[must_use]
+    pub const fn as_host_port(self) -> Option<(PortProtocol, u16)> {
+        if !self.is_host_port() {
+            return None;
+        }
+        let protocol = match (self.0 - Self::HOST_PORTS) >> 16 {
+            0 => PortProtocol::Tcp,
+            1 => PortProtocol::Udp,
+            _ => PortProtocol::Sctp,
+        };
+        Some((protocol, (self.0 & 0xffff) as u16))
+    }
+}
+
+/// The protocol of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PortProtocol {
+    /// TCP.
+    Tcp = 0,
+    /// UDP.
+    Udp = 1,
+    /// SCTP.
+    Sctp = 2,
 }
 
 /// A resource of a flavor: the unit that quota is declared for.

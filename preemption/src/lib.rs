@@ -160,7 +160,7 @@ pub use cycle::{
 };
 pub use damping::{Damping, Headroom, RepeatStats};
 pub use ids::{
-    BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
+    BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, PortProtocol, ResourceId,
     ShapeId, SymbolId, UnitId, WorkloadId,
 };
 pub use policy::{

@@ -10,9 +10,9 @@
 //!   rolls back to any mark.
 //! - [`place()`] places pods on nodes, one after another, by first fit or best fit.
 //!
-//! The model covers the plugins `NodeResourcesFit`, `NodeAffinity` (required terms), `TaintToleration` and
-//! `NodeUnschedulable` of kube-scheduler v1.37. Ports, volumes, devices, pod affinity and topology spread are not
-//! modelled.
+//! The model covers the plugins `NodeResourcesFit`, `NodePorts` (any host IP conflicts with any other), `NodeAffinity`
+//! (required terms), `TaintToleration` and `NodeUnschedulable` of kube-scheduler v1.37. Volumes, devices, pod affinity and
+//! topology spread are not modelled.
 
 mod cluster;
 mod filter;

@@ -4,7 +4,7 @@ use super::pod_plan::{PodPlan, PodSetShape};
 use super::request::PlacementRequest;
 use lockkeeper_preemption::gang::{GangCluster, GangOutcome, IneligibleReason, InfeasibleReason};
 use lockkeeper_preemption::placement::{FilterRejection, Overlay, Strategy, place};
-use lockkeeper_preemption::{HostId, ResourceId};
+use lockkeeper_preemption::{Amount, HostId, PortProtocol, ResourceId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -108,21 +108,22 @@ pub(super) fn node_obstacle(
     let workloads = cluster.workloads();
     let lower = node.pods().iter().copied();
     let lower = lower.filter(|it| !never && workloads.preemption_priority(*it) < request.priority);
-    let mut free = node.free().clone();
-    for pod in lower {
-        free.add(cluster.cluster().requests(pod));
+    let mut freed: BTreeMap<ResourceId, Amount> = BTreeMap::new();
+    for (resource, amount) in lower.flat_map(|it| cluster.cluster().requests(it)) {
+        let sum = freed.entry(*resource).or_default();
+        *sum = sum.plus(*amount);
     }
     let requests = shape.requests.iter();
-    let short = requests.filter(|(resource, amount)| *amount > free.get(*resource));
+    let short = requests.filter(|(resource, amount)| {
+        let freed = freed.get(resource).copied().unwrap_or_default();
+        *amount > node.free_amount(*resource).plus(freed)
+    });
     let short: Vec<ResourceId> = short.map(|(resource, _)| *resource).collect();
     if short.is_empty() {
         return None;
     }
     let tail = if never { "" } else { WITHOUT_LOWER };
-    Some(has(&format!(
-        "too little {}{tail}",
-        resources_text(cluster, &short)
-    )))
+    Some(has(&format!("{}{tail}", shortage_text(cluster, &short))))
 }
 
 /// Why a nominated node is no longer feasible for a pod: the predicate of a sentence about the node.
@@ -134,8 +135,7 @@ pub(super) fn nomination_obstacle(
     match reason {
         InfeasibleReason::Rejected(it) => rejection_predicate(cluster, pod_set, *it).0,
         InfeasibleReason::InsufficientResources { resources } => {
-            let resources = resources_text(cluster, resources);
-            has(&format!("too little {resources}")).0
+            has(&shortage_text(cluster, resources)).0
         }
         _ => "is infeasible".to_owned(),
     }
@@ -171,6 +171,32 @@ fn rejection_predicate(
 
 fn has(object: &str) -> Predicate {
     (format!("has {object}"), format!("have {object}"))
+}
+
+/// What a node has too little of, and which of its ports are in use.
+fn shortage_text(cluster: &GangCluster, short: &[ResourceId]) -> String {
+    let ports = short.iter().filter_map(|it| it.as_host_port());
+    let ports: Vec<String> = ports
+        .map(|(protocol, port)| format!("{port}/{}", protocol_name(protocol)))
+        .collect();
+    let others = short.iter().copied().filter(|it| !it.is_host_port());
+    let others: Vec<ResourceId> = others.collect();
+    let mut texts = Vec::new();
+    if !others.is_empty() {
+        texts.push(format!("too little {}", resources_text(cluster, &others)));
+    }
+    if !ports.is_empty() {
+        texts.push(format!("host port {} in use", ports.join(" and ")));
+    }
+    texts.join(" and ")
+}
+
+const fn protocol_name(protocol: PortProtocol) -> &'static str {
+    match protocol {
+        PortProtocol::Tcp => "TCP",
+        PortProtocol::Udp => "UDP",
+        PortProtocol::Sctp => "SCTP",
+    }
 }
 
 fn resources_text(cluster: &GangCluster, resources: &[ResourceId]) -> String {

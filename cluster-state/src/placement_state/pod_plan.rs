@@ -66,7 +66,7 @@ fn pod_set_shape<'a>(
     shape.tolerations.extend(of_flavors);
     let requests = template_requests(pod_set)?;
     let requests = SplitRequests::new(cluster, requests);
-    shape.requests = requests.known;
+    shape.requests.extend(requests.known);
     shape.has_unknown_resource = !requests.unknown.is_empty();
     Ok(PodSetShape {
         name: pod_set.name,

@@ -50,7 +50,7 @@ impl PodValues {
         let mut shape = pod_shape(cluster, spec);
         let requests = pod_requests(&pod.metadata, spec).unwrap_or_default();
         let requests = SplitRequests::new(cluster, requests);
-        shape.requests = requests.known;
+        shape.requests.extend(requests.known);
         let priority = spec.priority.unwrap_or_default();
         let no_labels = BTreeMap::new();
         let own_labels = pod.metadata.labels.as_ref().unwrap_or(&no_labels);

@@ -14,6 +14,7 @@ mod kep_cases;
 mod large;
 mod messages;
 mod nominations;
+mod ports;
 mod reservations;
 mod test_state;
 mod victims;

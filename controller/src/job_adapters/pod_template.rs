@@ -1,6 +1,8 @@
 //! Strips pod templates to the fields that decisions use: requests, placement and preemptibility.
 
-use k8s_openapi::api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{
+    Affinity, Container, ContainerPort, PodSpec, PodTemplateSpec,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
 
@@ -14,10 +16,11 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
     PodTemplateSpec {
         metadata: template.metadata.and_then(strip_metadata),
         spec: template.spec.map(|spec| PodSpec {
-            containers: spec.containers.into_iter().map(strip_container).collect(),
+            containers: strip_containers(spec.containers, spec.host_network),
             init_containers: spec
                 .init_containers
-                .map(|all| all.into_iter().map(strip_container).collect()),
+                .map(|all| strip_containers(all, spec.host_network)),
+            host_network: spec.host_network.filter(|it| *it),
             node_selector: spec.node_selector.filter(|it| !it.is_empty()),
             affinity: spec
                 .affinity
@@ -51,10 +54,27 @@ fn strip_metadata(metadata: ObjectMeta) -> Option<ObjectMeta> {
     })
 }
 
-fn strip_container(container: Container) -> Container {
+fn strip_containers(containers: Vec<Container>, host_network: Option<bool>) -> Vec<Container> {
+    let is_on_host = host_network == Some(true);
+    let containers = containers.into_iter();
+    containers
+        .map(|it| strip_container(it, is_on_host))
+        .collect()
+}
+
+fn strip_container(container: Container, is_on_host: bool) -> Container {
+    let ports = container.ports.into_iter().flatten();
+    let on_host = ports.filter(|it| is_on_host || it.host_port.is_some_and(|it| it > 0));
+    let on_host = on_host.map(|it| ContainerPort {
+        name: None,
+        host_ip: None,
+        ..it
+    });
+    let on_host: Vec<ContainerPort> = on_host.collect();
     Container {
         resources: container.resources,
         restart_policy: container.restart_policy,
+        ports: (!on_host.is_empty()).then_some(on_host),
         ..Container::default()
     }
 }
@@ -63,13 +83,21 @@ fn strip_container(container: Container) -> Container {
 pub(crate) fn has_same_requests(one: Option<&PodSpec>, other: Option<&PodSpec>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => {
-            one.containers == other.containers
-                && one.init_containers == other.init_containers
+            let inits = |it: &PodSpec| it.init_containers.clone().unwrap_or_default();
+            has_equal_requests(&one.containers, &other.containers)
+                && has_equal_requests(&inits(one), &inits(other))
                 && one.overhead == other.overhead
                 && one.resources == other.resources
         }
         (one, other) => one.is_none() && other.is_none(),
     }
+}
+
+fn has_equal_requests(one: &[Container], other: &[Container]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).all(|(one, other)| {
+            one.resources == other.resources && one.restart_policy == other.restart_policy
+        })
 }
 
 #[cfg(test)]
@@ -82,6 +110,7 @@ mod tests {
 
     use super::*;
     use lockkeeper_api::{ClusterQueue, Workload};
+    use lockkeeper_cluster_state::host_ports::host_ports;
     use lockkeeper_cluster_state::{Flavors, pod_sets, preemption_labels};
     use lockkeeper_preemption::State;
     use lockkeeper_testkit::Rng;
@@ -98,6 +127,13 @@ mod tests {
             let resources = json!({list: {"cpu": rng.range(0, 4), "memory": "1Gi"}});
             container["resources"] = resources;
         }
+        if rng.one_in(3) {
+            let mut port = json!({"name": "web", "containerPort": rng.range(1, 4)});
+            if rng.one_in(2) {
+                port["hostPort"] = rng.range(0, 4).into();
+            }
+            container["ports"] = json!([port, {"containerPort": 9, "protocol": "UDP"}]);
+        }
         container
     }
 
@@ -109,6 +145,9 @@ mod tests {
                 sidecar["restartPolicy"] = "Always".into();
             }
             spec["initContainers"] = json!([sidecar]);
+        }
+        if rng.one_in(3) {
+            spec["hostNetwork"] = rng.one_in(2).into();
         }
         if rng.one_in(3) {
             spec["overhead"] = json!({"cpu": "250m"});
@@ -177,7 +216,9 @@ mod tests {
                     state.resource(name);
                 }
                 let pods = pod_sets(workload, &mut state, groups, &flavors, &[]).unwrap();
-                (pods, preemption_labels(workload))
+                let spec = workload.spec.pod_sets[0].template.spec.as_ref().unwrap();
+                let ports: Vec<_> = host_ports(spec).collect();
+                (pods, preemption_labels(workload), ports)
             };
             assert_eq!(read(&whole), read(&stripped), "case {case}: {template:#}");
             classes.insert(preemption_labels(&whole));

@@ -36,12 +36,15 @@ impl FreeResources for PriorityCutoff<'_> {
         let Some(max_priority) = self.max_priority else {
             return free;
         };
-        free.plus(
-            self.state
-                .units
-                .reclaimable
-                .reclaimable(host, max_priority, resource),
-        )
+        let reclaimable = &self.state.units.reclaimable;
+        if resource.is_host_port() {
+            let node = reclaimable.node(host);
+            let pods = node.into_iter().flat_map(|it| it.pods(max_priority));
+            let requests = pods.map(|pod| self.state.cluster.requests(pod));
+            let users = requests.filter(|it| it.iter().any(|(it, _)| *it == resource));
+            return free.plus(Amount::new(i64::try_from(users.count()).unwrap_or(i64::MAX)));
+        }
+        free.plus(reclaimable.reclaimable(host, max_priority, resource))
     }
 
     fn fill_free(&self, host: HostId, out: &mut [Amount]) {

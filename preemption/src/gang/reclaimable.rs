@@ -111,6 +111,14 @@ impl NodeReclaimable {
             .map(|(_, unit, _)| *unit)
     }
 
+    /// The pods on this node of the units up to a priority.
+    pub(super) fn pods(&self, max_priority: i32) -> impl Iterator<Item = PodId> + '_ {
+        let entries = self.entries.iter();
+        entries
+            .take_while(move |(priority, _, _)| *priority <= max_priority)
+            .map(|(_, _, pod)| *pod)
+    }
+
     /// The priorities below a bound on this node, the lowest first.
     pub(super) fn priorities_below(&self, bound: i32) -> impl ExactSizeIterator<Item = i32> + '_ {
         let below = self

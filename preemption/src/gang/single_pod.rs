@@ -101,7 +101,8 @@ fn promising_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> Optio
         let domain = Domain::Host(host);
         let search = context.search(&domain, state.options.strategy);
         let result = check_node(context, &search, host).and_then(|()| {
-            if is_undisturbed(context, host) {
+            // The sums of a node have no ports, so the cutoff of a shape with ports is only a bound.
+            if is_undisturbed(context, host) && !shape.has_host_ports() {
                 Ok(search.run_at_cutoff(cutoff, host))
             } else {
                 search.run(trace)
@@ -160,7 +161,8 @@ fn lowest_cutoff(
     let node = state.units.reclaimable.node(host)?;
     let free = state.cluster.host(host)?.free();
     missing.clear();
-    for (resource, requested) in &shape.requests {
+    let requests = shape.requests.iter().filter(|it| !it.0.is_host_port());
+    for (resource, requested) in requests {
         let free = free.get(*resource);
         if *requested > free {
             missing.push((*resource, requested.minus(free)));

@@ -90,20 +90,28 @@ impl Cluster {
         self.resources.get(name).map(ResourceId)
     }
 
-    /// The name of a resource.
+    /// The name of a resource; `host port` for any host port.
     #[must_use]
     pub fn resource_name(&self, resource: ResourceId) -> &str {
+        if resource.is_host_port() {
+            return "host port";
+        }
         self.resources.name(resource.0)
     }
 
     /// The id of a shape. Requests are sorted, duplicates added, zeros dropped, and one [`ResourceId::PODS`] is added.
+    /// A host port is requested once.
     pub fn shape(&mut self, mut shape: Shape) -> ShapeId {
         let mut requests = ResourceVec::from_amounts(&shape.requests);
         requests.set(ResourceId::PODS, Amount::new(1));
-        shape.requests = requests
-            .iter()
-            .filter(|(_, amount)| *amount > Amount::ZERO)
-            .collect();
+        let mut ports: Vec<ResourceId> = shape.requests.iter().map(|it| it.0).collect();
+        ports.retain(|it| it.is_host_port());
+        ports.sort_unstable();
+        ports.dedup();
+        let positive = requests.iter().filter(|(_, amount)| *amount > Amount::ZERO);
+        // The ids of ports are larger than all indexes.
+        let ports = ports.into_iter().map(|it| (it, Amount::new(1)));
+        shape.requests = positive.chain(ports).collect();
         // The order of tolerations has no meaning; equal shapes share an id.
         shape.tolerations.sort_unstable();
         shape.tolerations.dedup();
@@ -342,7 +350,7 @@ impl Cluster {
 
     fn bind(&mut self, id: PodId) {
         self.update_host(id, |host, requests| {
-            host.free.subtract(requests);
+            host.take(requests);
             if let Err(at) = host.pods.binary_search(&id) {
                 host.pods.insert(at, id);
             }
@@ -351,7 +359,7 @@ impl Cluster {
 
     fn unbind(&mut self, id: PodId) {
         self.update_host(id, |host, requests| {
-            host.free.add(requests);
+            host.give_back(requests);
             host.pods.retain(|it| *it != id);
         });
     }
@@ -371,7 +379,7 @@ impl Cluster {
 impl FreeResources for Cluster {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
         let host = self.host(host);
-        host.map_or(Amount::ZERO, |it| it.free.get(resource))
+        host.map_or(Amount::ZERO, |it| it.free_amount(resource))
     }
 
     fn fill_free(&self, host: HostId, out: &mut [Amount]) {

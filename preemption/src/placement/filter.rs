@@ -62,7 +62,8 @@ impl Shape {
         if self.has_unknown_resource {
             return Some(FilterRejection::UnknownResource);
         }
-        let mut requests = self.requests.iter();
+        // A node has one of each port: there is none that it lacks without other pods.
+        let mut requests = self.requests.iter().filter(|it| !it.0.is_host_port());
         requests.find_map(|(resource, requested)| {
             let allocatable = host.allocatable.get(*resource);
             let (resource, requested) = (*resource, *requested);

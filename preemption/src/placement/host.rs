@@ -4,6 +4,7 @@ use super::labels::Labels;
 use super::resource_vec::ResourceVec;
 use crate::amount::Amount;
 use crate::ids::{PodId, ResourceId, SymbolId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The input for a node.
@@ -63,6 +64,8 @@ pub struct Host {
     pub(super) is_unschedulable: bool,
     /// Sorted.
     pub(super) pods: Vec<PodId>,
+    /// How many of its pods use each host port.
+    pub(super) host_ports: BTreeMap<ResourceId, Amount>,
 }
 
 impl Host {
@@ -79,7 +82,39 @@ impl Host {
             taints: Box::default(),
             is_unschedulable: false,
             pods: Vec::new(),
+            host_ports: BTreeMap::new(),
         }
+    }
+
+    /// Takes the room of a pod.
+    pub(super) fn take(&mut self, requests: &[(ResourceId, Amount)]) {
+        self.free.subtract(requests);
+        for (port, amount) in requests.iter().filter(|it| it.0.is_host_port()) {
+            let used = self.host_ports.entry(*port).or_default();
+            *used = used.plus(*amount);
+        }
+    }
+
+    /// Gives the room of a pod back.
+    pub(super) fn give_back(&mut self, requests: &[(ResourceId, Amount)]) {
+        self.free.add(requests);
+        for (port, amount) in requests.iter().filter(|it| it.0.is_host_port()) {
+            let used = self.host_ports.entry(*port).or_default();
+            *used = used.minus(*amount);
+            if *used <= Amount::ZERO {
+                self.host_ports.remove(port);
+            }
+        }
+    }
+
+    /// How much of a resource is free; negative if overcommitted. Of a host port, a node has one.
+    #[must_use]
+    pub fn free_amount(&self, resource: ResourceId) -> Amount {
+        if resource.is_host_port() {
+            let used = self.host_ports.get(&resource).copied();
+            return Amount::new(1).minus(used.unwrap_or_default());
+        }
+        self.free.get(resource)
     }
 
     /// Its name.
@@ -100,7 +135,7 @@ impl Host {
         &self.allocatable
     }
 
-    /// Allocatable less the requests of its pods; negative if overcommitted.
+    /// Allocatable less the requests of its pods; negative if overcommitted. Without host ports.
     #[must_use]
     pub const fn free(&self) -> &ResourceVec {
         &self.free

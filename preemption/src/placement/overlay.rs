@@ -4,6 +4,7 @@ use super::pod::Shape;
 use super::resource_vec::ResourceVec;
 use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId};
+use std::collections::BTreeMap;
 
 /// A source of free resources by node.
 pub trait FreeResources {
@@ -23,6 +24,8 @@ pub trait FreeResources {
 pub struct Overlay<'a, R: ?Sized> {
     base: &'a R,
     changed: OverlayChanges,
+    /// The free amounts of changed host ports. They have no slots in the rows: few are in use.
+    host_ports: BTreeMap<(HostId, ResourceId), Amount>,
     /// The value before each change, in order.
     journal: Vec<(HostId, ResourceId, Amount)>,
 }
@@ -46,6 +49,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
         Self {
             base,
             changed: OverlayChanges::Sparse(Vec::new()),
+            host_ports: BTreeMap::new(),
             journal: Vec::new(),
         }
     }
@@ -65,6 +69,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
                 resources: resources_len,
                 free,
             },
+            host_ports: BTreeMap::new(),
             journal: Vec::new(),
         }
     }
@@ -77,6 +82,9 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
             let from = host.index().saturating_mul(*resources);
             let row = free.get(from..).unwrap_or_default();
             return requests.all(|(resource, requested)| {
+                if resource.is_host_port() {
+                    return *requested <= self.free(host, *resource);
+                }
                 // The rows are adjacent: a larger index would read the next node.
                 let is_covered = resource.index() < *resources;
                 let free = row.get(resource.index()).filter(|_| is_covered);
@@ -127,6 +135,10 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
     }
 
     fn set(&mut self, host: HostId, resource: ResourceId, amount: Amount) {
+        if resource.is_host_port() {
+            self.host_ports.insert((host, resource), amount);
+            return;
+        }
         match &mut self.changed {
             OverlayChanges::Dense { resources, free } => {
                 let from = host.index().saturating_mul(*resources);
@@ -162,6 +174,10 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
 
 impl<R: FreeResources + ?Sized> FreeResources for Overlay<'_, R> {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
+        if resource.is_host_port() {
+            let changed = self.host_ports.get(&(host, resource)).copied();
+            return changed.unwrap_or_else(|| self.base.free(host, resource));
+        }
         match &self.changed {
             OverlayChanges::Dense { resources, free } => {
                 let from = host.index().saturating_mul(*resources);

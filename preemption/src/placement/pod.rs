@@ -112,8 +112,8 @@ impl Pod {
 /// The common properties of pods of one template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
-    /// The requests of each pod, sorted, without zeros and duplicates. [`super::Cluster::shape`] adds one
-    /// [`ResourceId::PODS`].
+    /// The requests of each pod, sorted, without zeros and duplicates: resources, then host ports.
+    /// [`super::Cluster::shape`] adds one [`ResourceId::PODS`].
     pub requests: Vec<(ResourceId, Amount)>,
     /// Whether it requests a resource without an id, which no node has. Every node rejects it.
     pub has_unknown_resource: bool,
@@ -123,6 +123,15 @@ pub struct Shape {
     pub affinity: Option<Affinity>,
     /// Its tolerations.
     pub tolerations: Vec<Toleration>,
+}
+
+impl Shape {
+    /// Whether its pods use ports of their nodes.
+    #[must_use]
+    pub fn has_host_ports(&self) -> bool {
+        // Sorted: ports are last.
+        self.requests.last().is_some_and(|it| it.0.is_host_port())
+    }
 }
 
 /// Affinity terms, one of which must match; no terms match no node.

@@ -3,7 +3,7 @@
 use crate::amount::Amount;
 use crate::ids::ResourceId;
 
-/// An amount of each resource. Amounts that were never set are zero.
+/// An amount of each resource. Amounts that were never set are zero. Host ports are not stored: their ids are no indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ResourceVec(Vec<Amount>);
 
@@ -85,6 +85,9 @@ impl ResourceVec {
     }
 
     fn slot(&mut self, resource: ResourceId) -> Option<&mut Amount> {
+        if resource.is_host_port() {
+            return None;
+        }
         let at = resource.index();
         if self.0.len() <= at {
             self.0.resize(at.saturating_add(1), Amount::ZERO);

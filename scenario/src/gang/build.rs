@@ -248,7 +248,7 @@ fn add_pod(
         Some(spec) => pod_shape(gang_cluster, spec),
         None => Shape::default(),
     };
-    shape.requests = amounts(gang_cluster, &pod.requests);
+    shape.requests.extend(amounts(gang_cluster, &pod.requests));
     if let Some(spec) = &pod.spec {
         for (resource, amount) in pod_spec_requests(pod, spec, path)? {
             shape

@@ -9,10 +9,12 @@ use lockkeeper_preemption::placement::{
     HostSpec, LabelCondition, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape, Taint,
     TaintEffect, Toleration, TolerationCondition,
 };
-use lockkeeper_preemption::{Amount, BudgetId, GroupId, HostId, PodId, UnitId};
+use lockkeeper_preemption::{
+    Amount, BudgetId, GroupId, HostId, PodId, PortProtocol, ResourceId, UnitId,
+};
 
-/// Amounts of cpu and memory.
-pub type Requests = [i64; 2];
+/// Amounts of cpu and memory, and of the host port 80, of which each node has one.
+pub type Requests = [i64; 3];
 
 #[derive(Clone, Debug)]
 pub struct ModelCluster {
@@ -70,7 +72,7 @@ impl ModelCluster {
     /// One node with one cpu, and these jobs.
     pub fn with_jobs(jobs: Vec<ModelJob>) -> Self {
         let host = ModelHost {
-            allocatable: [1, 0],
+            allocatable: [1, 0, 1],
             is_tainted: false,
         };
         Self {
@@ -84,7 +86,7 @@ impl ModelCluster {
     pub fn random(dice: &mut Choices<'_>, size: ClusterSize) -> Self {
         let hosts = 1 + dice.below(size.hosts);
         let hosts = (0..hosts).map(|_| ModelHost {
-            allocatable: [dice.amount(2, 8), dice.amount(4, 9)],
+            allocatable: [dice.amount(2, 8), dice.amount(4, 9), 1],
             is_tainted: dice.one_in(6),
         });
         let mut town = Self {
@@ -110,7 +112,7 @@ impl ModelCluster {
             let asks = job.pods[at].requests;
             let in_use = |host: usize| {
                 let own = job.pods.iter().filter(|it| it.host == Some(host));
-                own.fold([0, 0], |sum, it| plus(sum, it.requests))
+                own.fold([0, 0, 0], |sum, it| plus(sum, it.requests))
             };
             let fits = |host: &usize| {
                 let free = minus(self.free(*host), in_use(*host));
@@ -186,7 +188,7 @@ impl ModelJob {
     /// A group of pods with one cpu each, on a node or pending.
     pub fn gang(mode: DisruptionMode, pods: usize, host: Option<usize>) -> Self {
         let pod = ModelPod {
-            requests: [1, 0],
+            requests: [1, 0, 0],
             host,
             nominated: None,
         };
@@ -215,10 +217,11 @@ impl ModelJob {
         };
         let priority = i32::try_from(dice.below(5)).unwrap();
         let is_mixed = dice.one_in(3);
-        let asks = [dice.amount(1, 4), dice.amount(0, 4)];
+        let port = i64::from(dice.one_in(4));
+        let asks = [dice.amount(1, 4), dice.amount(0, 4), port];
         let pods = (0..count).map(|_| ModelPod {
             requests: if is_mixed {
-                [dice.amount(1, 4), dice.amount(0, 4)]
+                [dice.amount(1, 4), dice.amount(0, 4), port]
             } else {
                 asks
             },
@@ -245,16 +248,16 @@ impl ModelJob {
 }
 
 pub fn plus(a: Requests, b: Requests) -> Requests {
-    [a[0] + b[0], a[1] + b[1]]
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
 pub fn minus(a: Requests, b: Requests) -> Requests {
-    [a[0] - b[0], a[1] - b[1]]
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
 /// Whether the requests fit; resources without a request may be negative.
 pub fn is_within(asks: Requests, free: Requests) -> bool {
-    (0..2).all(|at| asks[at] == 0 || asks[at] <= free[at])
+    (0..3).all(|at| asks[at] == 0 || asks[at] <= free[at])
 }
 
 pub fn set_host(gang_cluster: &mut GangCluster, at: usize, host: &ModelHost) -> HostId {
@@ -346,6 +349,10 @@ impl BuiltCluster {
                 ],
                 ..Shape::default()
             };
+            if pod.requests[2] > 0 {
+                let port = ResourceId::host_port(PortProtocol::Tcp, 80);
+                shape.requests.push((port, Amount::new(1)));
+            }
             if job.is_tolerant {
                 shape.tolerations.push(Toleration {
                     key: None,

@@ -104,7 +104,7 @@ fn fits_current_hosts(town: &ModelCluster, job: usize) -> bool {
     let pods = town.jobs[job].pods.iter();
     pods.filter(|it| it.host.is_some()).all(|pod| {
         let free = town.free(pod.host.unwrap());
-        (0..2).all(|at| pod.requests[at] == 0 || free[at] >= 0)
+        (0..3).all(|at| pod.requests[at] == 0 || free[at] >= 0)
     })
 }
 

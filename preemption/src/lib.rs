@@ -160,8 +160,8 @@ pub use cycle::{
 };
 pub use damping::{Damping, Headroom, RepeatStats};
 pub use ids::{
-    BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, PortProtocol, ResourceId,
-    ShapeId, SymbolId, UnitId, WorkloadId,
+    BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, PortProtocol,
+    ResourceId, ShapeId, SymbolId, UnitId, WorkloadId,
 };
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,

@@ -42,6 +42,11 @@ mod initial_runs;
 mod job_state;
 mod job_trace;
 mod metrics;
+mod node_metrics;
+mod node_placement;
+mod node_trace;
+mod placed_jobs;
+mod pod_objects;
 mod pod_set_table;
 mod pool_metrics;
 mod queue_history;
@@ -58,6 +63,7 @@ mod usage_history;
 mod usage_record;
 mod utilization;
 mod validate;
+mod waiting_jobs;
 
 pub use affected::{AFFECTED_MAX, AffectedJob, JobOutcome, job_outcomes, most_affected};
 pub use engine::{first_decisions, simulate};
@@ -66,13 +72,16 @@ pub use fairness::{Fairness, QueueShare, ShareInterval};
 pub use group_metrics::{GroupMetrics, Slowdown};
 pub use job_trace::{Assumption, Job, JobTrace, PreemptedRun, QuotaChange};
 pub use metrics::{Metrics, RepeatedPreemptions, metrics};
+pub use node_metrics::NodeMetrics;
+pub use node_placement::RunNodes;
+pub use node_trace::{TraceFlavor, TraceNode, TracePlacement};
 pub use pod_set_table::PodSetTable;
 pub use pool_metrics::PoolMetrics;
 pub use quota_metrics::QuotaMetrics;
 pub use recorded::recorded_timeline;
 pub use result::{
-    Event, EventKind, Eviction, JobTimeline, Outcome, PlannedStart, QuotaUsage, Run, RunAssignment,
-    RunEnd, Stats, Timeline, WaitTimes,
+    Event, EventKind, Eviction, EvictionReason, JobTimeline, Outcome, PlannedStart, QuotaUsage,
+    Run, RunAssignment, RunEnd, Stats, Timeline, WaitTimes,
 };
 pub use summary::write_summary;
 pub use timeline_record::TimelineRecord;

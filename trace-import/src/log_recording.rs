@@ -373,7 +373,7 @@ impl LogRecorder {
                     .get(&preemption.preemptor)
                     .copied()
                     .unwrap_or_default(),
-                reason: preemption.reason,
+                reason: preemption.reason.into(),
                 released_at_s: released.map(|(at_s, _)| at_s),
             }),
             (None, Some((at_s, EndKind::Released))) => RunEnd::Evicted(at_s),
@@ -383,6 +383,7 @@ impl LogRecorder {
             from_s: self.second(record.from_ms),
             cycle: record.cycle,
             assignment: Arc::new(record.assignment.clone()),
+            nodes: None,
             end,
         }
     }

@@ -155,7 +155,10 @@ fn admissions_preemptions_and_ends_are_recorded() {
     };
     let preemptor = &recording.timeline.jobs[eviction.by].name;
     assert_eq!((eviction.at_s, &**preemptor), (10, "ns/high"));
-    assert_eq!(eviction.reason, PreemptionReason::InClusterQueue);
+    assert_eq!(
+        eviction.reason,
+        EvictionReason::Quota(PreemptionReason::InClusterQueue)
+    );
     assert_eq!(eviction.released_at_s, Some(15));
     assert_eq!((low[1].from_s, low[1].end), (20, RunEnd::Open));
     assert_eq!(low[0].assignment.flavors[0]["cpu"], "f");

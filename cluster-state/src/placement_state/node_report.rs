@@ -48,9 +48,8 @@ pub(super) fn node_reports(
                 && !request.never_preempts
                 && node_obstacle(cluster, request, &pod_set, id, false).is_none();
             let requests = shape.requests.iter();
-            let resources = requests.filter(|(resource, _)| {
-                *resource != ResourceId::PODS && !resource.is_host_port()
-            });
+            let resources = requests
+                .filter(|(resource, _)| *resource != ResourceId::PODS && !resource.is_host_port());
             let free = resources.map(|(resource, _)| {
                 let name = cluster.cluster().resource_name(*resource);
                 let free = quantity(name, host.free().get(*resource));

@@ -158,9 +158,10 @@ fn rejection_predicate(
             "the taint {}, which the pods do not tolerate",
             cluster.cluster().symbols().text(key)
         )),
-        FilterRejection::UnknownResource => {
-            has(&format!("no {}", pod_set.unknown_resources.join(" and no ")))
-        }
+        FilterRejection::UnknownResource => has(&format!(
+            "no {}",
+            pod_set.unknown_resources.join(" and no ")
+        )),
         FilterRejection::InsufficientAllocatable { resource, .. } => has(&format!(
             "less {} than a pod requests",
             resources_text(cluster, &[resource])

@@ -94,11 +94,7 @@ fn port_of_a_more_important_pod_is_an_obstacle() {
         free,
         [
             ("a", &gpu("7"), &obstacle("has host port 8080/TCP in use")),
-            (
-                "b",
-                &gpu("0"),
-                &obstacle("has too little example.com/gpu")
-            ),
+            ("b", &gpu("0"), &obstacle("has too little example.com/gpu")),
         ]
     );
 }

@@ -1,8 +1,6 @@
 //! Strips pod templates to the fields that decisions use: requests, placement and preemptibility.
 
-use k8s_openapi::api::core::v1::{
-    Affinity, Container, ContainerPort, PodSpec, PodTemplateSpec,
-};
+use k8s_openapi::api::core::v1::{Affinity, Container, ContainerPort, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
 

@@ -42,7 +42,9 @@ impl FreeResources for PriorityCutoff<'_> {
             let pods = node.into_iter().flat_map(|it| it.pods(max_priority));
             let requests = pods.map(|pod| self.state.cluster.requests(pod));
             let users = requests.filter(|it| it.iter().any(|(it, _)| *it == resource));
-            return free.plus(Amount::new(i64::try_from(users.count()).unwrap_or(i64::MAX)));
+            return free.plus(Amount::new(
+                i64::try_from(users.count()).unwrap_or(i64::MAX),
+            ));
         }
         free.plus(reclaimable.reclaimable(host, max_priority, resource))
     }

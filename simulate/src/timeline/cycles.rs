@@ -3,12 +3,16 @@
 use super::engine::Simulation;
 use super::job_state::Phase;
 use super::job_trace::PreemptedRun;
-use super::result::{EventKind, Eviction, PlannedStart, Run, RunEnd};
+use super::node_placement::{NodePlan, RunNodes};
+use super::result::{
+    EventKind, Eviction, EvictionReason, PlannedStart, Run, RunAssignment, RunEnd,
+};
 use lockkeeper_preemption::{
     Assignment, Cycle, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason,
     Victim, count_repeated_cycle, has_heads,
 };
 use lockkeeper_scenario::explanation::write_entry;
+use std::sync::Arc;
 
 /// The effect of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +35,10 @@ impl Simulation<'_> {
                 return true;
             }
             cycles = cycles.saturating_add(1);
-            let effect = self.run_cycle();
+            let mut effect = self.run_cycle();
+            if self.update_placement() {
+                effect = CycleEffect::Progress;
+            }
             if effect == CycleEffect::Progress {
                 self.queue_history.clear();
             } else if self.queue_history.end_idle_cycle() {
@@ -66,13 +73,20 @@ impl Simulation<'_> {
             }
             match &entry.decision {
                 Decision::Admit => {
-                    self.admit(job, entry.assignment());
+                    let Some(nodes) = self.find_nodes(job, entry.assignment()) else {
+                        is_changed = true;
+                        continue;
+                    };
+                    self.admit(job, entry.assignment(), nodes, &mut victims);
                     is_progress = true;
                 }
                 Decision::Preempt(selected) => {
-                    let before = victims.len();
-                    self.preempt(job, selected, &mut victims);
-                    is_progress |= victims.len() > before;
+                    let selected = self.running_victims(selected);
+                    if !self.fits_after(job, entry.assignment(), &selected) {
+                        is_changed = true;
+                        continue;
+                    }
+                    is_progress |= self.preempt(job, selected, &mut victims);
                 }
                 _ => {}
             }
@@ -111,7 +125,36 @@ impl Simulation<'_> {
         }
     }
 
-    fn admit(&mut self, index: usize, assignment: &Assignment) {
+    /// Reserves the quota of a job, and starts it, or preempts the jobs on its nodes, which `stopped` gets.
+    fn admit(
+        &mut self,
+        index: usize,
+        assignment: &Assignment,
+        nodes: NodePlan,
+        stopped: &mut Vec<usize>,
+    ) {
+        let now_s = self.now_s;
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let shared = self
+            .assignments
+            .share(&self.state, job.workload, assignment);
+        self.usage
+            .hold(job.queue, &assignment.usage, now_s, &mut job.held);
+        if self.sticky.get(&job.queue) == Some(&index) {
+            self.sticky.remove(&job.queue);
+        }
+        self.start_or_nominate(index, &shared, nodes, stopped);
+    }
+
+    /// Starts a job with quota.
+    pub(super) fn start(
+        &mut self,
+        index: usize,
+        assignment: Arc<RunAssignment>,
+        nodes: Option<RunNodes>,
+    ) {
         let now_s = self.now_s;
         let Some(job) = self.jobs.get_mut(index) else {
             return;
@@ -121,38 +164,50 @@ impl Simulation<'_> {
         job.push_run(Run {
             from_s: now_s,
             cycle: self.cycle,
-            assignment: self
-                .assignments
-                .share(&self.state, job.workload, assignment),
+            assignment,
+            nodes,
             end: RunEnd::Open,
         });
-        self.usage
-            .hold(job.queue, &assignment.usage, now_s, &mut job.held);
         self.run_ends.push(ends_at_s, job.rank, index);
-        if self.sticky.get(&job.queue) == Some(&index) {
-            self.sticky.remove(&job.queue);
-        }
         self.record(EventKind::Admitted {
             job: index,
             cycle: self.cycle,
         });
     }
 
-    /// Stops the victims of a preemptor that are not terminating already, by name, and adds them to `stopped`.
-    fn preempt(&mut self, by: usize, selected: &[Victim], stopped: &mut Vec<usize>) {
+    /// The victims that are not terminating already, by name.
+    fn running_victims(&self, selected: &[Victim]) -> Vec<(usize, EvictionReason)> {
         let jobs = selected.iter().filter_map(|victim| {
             let job = *self.job_of.get(victim.workload.index())?;
             let state = self.jobs.get(job)?;
-            let is_running = matches!(state.phase, Phase::Running(_));
-            is_running.then_some((state.rank, job, victim.reason))
+            let has_quota = matches!(state.phase, Phase::Running(_) | Phase::Nominated);
+            has_quota.then_some((state.rank, job, victim.reason))
         });
         let mut jobs: Vec<_> = jobs.collect();
         jobs.sort_unstable_by_key(|(rank, ..)| *rank);
+        let jobs = jobs.into_iter();
+        jobs.map(|(_, job, reason)| (job, reason.into())).collect()
+    }
+
+    /// Stops the victims of a preemptor, and adds them to `stopped`. One that waits for nodes has no pods: it releases its
+    /// quota at once. Returns whether there are any.
+    pub(super) fn preempt(
+        &mut self,
+        by: usize,
+        selected: Vec<(usize, EvictionReason)>,
+        stopped: &mut Vec<usize>,
+    ) -> bool {
+        let has_any = !selected.is_empty();
         let grace_end_s = self.now_s.saturating_add(self.trace.grace_period_seconds);
-        for (rank, index, reason) in jobs {
+        for (index, reason) in selected {
             let Some(job) = self.jobs.get_mut(index) else {
                 continue;
             };
+            if job.phase == Phase::Nominated {
+                self.withdraw(index);
+                continue;
+            }
+            let rank = job.rank;
             job.phase = Phase::Terminating(grace_end_s);
             let eviction = Eviction {
                 at_s: self.now_s,
@@ -172,6 +227,9 @@ impl Simulation<'_> {
                 self.state.mark_evicted(job.workload);
                 self.grace_ends.push(grace_end_s, rank, index);
             }
+            if let Some(placement) = &mut self.placement {
+                placement.evict(index);
+            }
             stopped.push(index);
             self.preemptions = self.preemptions.saturating_add(1);
             self.record(EventKind::Preempted {
@@ -180,6 +238,7 @@ impl Simulation<'_> {
                 cycle: self.cycle,
             });
         }
+        has_any
     }
 
     /// Records how a cycle has changed the queue of a head. Returns false only if the next cycle treats the head in the

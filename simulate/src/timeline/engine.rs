@@ -5,14 +5,17 @@ use super::assignments::Assignments;
 use super::initial_runs::{InitialRun, initial_run};
 use super::job_state::{JobState, Phase, PodSetTemplates, initial_jobs};
 use super::job_trace::{Job, JobTrace};
+use super::node_placement::{NodePlacement, NodePlan, RunNodes};
 use super::queue_history::QueueHistory;
 use super::result::{
-    Event, EventKind, JobTimeline, Outcome, PlannedStart, Run, RunEnd, Stats, Timeline,
+    Event, EventKind, JobTimeline, Outcome, PlannedStart, Run, RunAssignment, RunEnd, Stats,
+    Timeline,
 };
 use super::stats::stats;
 use super::trace_error::TraceError;
 use super::usage_record::UsageRecord;
 use super::validate::validate;
+use super::waiting_jobs::WaitingJobs;
 use lockkeeper_preemption::job::PreemptionLabels;
 use lockkeeper_preemption::{
     Compatibility, Damping, NodeId, Options, PodSet, State, WorkloadId, WorkloadSpec,
@@ -32,7 +35,7 @@ use std::sync::Arc;
 pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
     validate(trace)?;
     let mut simulation = Simulation::new(trace);
-    simulation.start_running_jobs();
+    simulation.start_running_jobs()?;
     while let Some(now_s) = simulation.next_instant_s() {
         simulation.now_s = now_s;
         if simulation.run_instant() {
@@ -61,7 +64,7 @@ pub fn first_decisions(
     validate(trace)?;
     let mut simulation = Simulation::new(trace);
     simulation.watched = jobs.iter().copied().collect();
-    simulation.start_running_jobs();
+    simulation.start_running_jobs()?;
     while !simulation.watched.is_empty()
         && let Some(now_s) = simulation.next_instant_s()
     {
@@ -94,6 +97,9 @@ pub(super) struct Simulation<'a> {
     pub(super) queue_history: QueueHistory,
     pub(super) assignments: Assignments,
     pub(super) usage: UsageRecord,
+    /// The nodes, if the trace has jobs that are placed.
+    pub(super) placement: Option<NodePlacement<'a>>,
+    pub(super) waiting: WaitingJobs,
     pub(super) preemptions: u64,
     pub(super) preemptions_max: u64,
     pub(super) makespan_s: i64,
@@ -140,6 +146,8 @@ impl<'a> Simulation<'a> {
             queue_history: QueueHistory::default(),
             assignments: Assignments::default(),
             usage: UsageRecord::default(),
+            placement: NodePlacement::new(trace),
+            waiting: WaitingJobs::default(),
             preemptions: 0,
             preemptions_max: trace.max_preemptions_per_job.saturating_mul(jobs_count),
             makespan_s: 0,
@@ -153,7 +161,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Starts the jobs that run at the start, in the order of the trace.
-    fn start_running_jobs(&mut self) {
+    fn start_running_jobs(&mut self) -> Result<(), TraceError> {
         for (index, spec) in self.trace.jobs.iter().enumerate() {
             let Some(ran_s) = spec.ran_seconds else {
                 continue;
@@ -175,10 +183,20 @@ impl<'a> Simulation<'a> {
             set_job_of(&mut self.job_of, job.workload, index);
             let ends_at_s = spec.run_s().saturating_sub(ran_s);
             job.phase = Phase::Running(ends_at_s);
+            let assignment = Arc::new(assignment);
+            let from_s = reservation.reserved_at_s;
+            let nodes = match &mut self.placement {
+                Some(placement) if placement.places(index) => {
+                    let nodes = start_on_nodes(placement, index, &assignment, from_s)?;
+                    Some(nodes)
+                }
+                _ => None,
+            };
             job.push_run(Run {
-                from_s: reservation.reserved_at_s,
+                from_s,
                 cycle: 0,
-                assignment: Arc::new(assignment),
+                assignment,
+                nodes,
                 end: RunEnd::Open,
             });
             self.usage
@@ -189,6 +207,7 @@ impl<'a> Simulation<'a> {
                 cycle: 0,
             });
         }
+        Ok(())
     }
 
     /// Returns the next time at which something is due, in seconds.
@@ -210,6 +229,8 @@ impl<'a> Simulation<'a> {
         self.finish_jobs();
         self.end_grace_periods();
         self.arrive();
+        self.waiting.retry();
+        self.update_placement();
         let cycles_before = self.cycle;
         let is_livelock = self.run_cycles();
         let cycles = self.cycle.saturating_sub(cycles_before);
@@ -255,6 +276,9 @@ impl<'a> Simulation<'a> {
             }
             self.usage.release(&mut job.held, now_s);
             self.state.remove(job.workload);
+            if let Some(placement) = &mut self.placement {
+                placement.remove(index);
+            }
             self.makespan_s = now_s;
             self.record(EventKind::Finished { job: index });
         }
@@ -282,6 +306,9 @@ impl<'a> Simulation<'a> {
         job.phase = Phase::Pending;
         self.usage.release(&mut job.held, now_s);
         self.state.release(job.workload);
+        if let Some(placement) = &mut self.placement {
+            placement.remove(index);
+        }
     }
 
     fn arrive(&mut self) {
@@ -298,12 +325,21 @@ impl<'a> Simulation<'a> {
                 continue;
             }
             job.phase = Phase::Pending;
-            let pod_sets = self.pod_sets.get(job.pod_sets);
-            job.workload = self.state.add_pending(workload_spec(spec, pod_sets));
-            let max_s = spec.maximum_execution_time_seconds;
-            set_execution_time_max(&mut self.state, job.workload, max_s);
-            set_job_of(&mut self.job_of, job.workload, index);
+            self.enqueue(index);
         }
+    }
+
+    /// Puts a job into its queue.
+    pub(super) fn enqueue(&mut self, index: usize) {
+        let spec = self.trace.jobs.get(index);
+        let (Some(spec), Some(job)) = (spec, self.jobs.get_mut(index)) else {
+            return;
+        };
+        let pod_sets = self.pod_sets.get(job.pod_sets);
+        job.workload = self.state.add_pending(workload_spec(spec, pod_sets));
+        let max_s = spec.maximum_execution_time_seconds;
+        set_execution_time_max(&mut self.state, job.workload, max_s);
+        set_job_of(&mut self.job_of, job.workload, index);
     }
 
     pub(super) fn record(&mut self, kind: EventKind) {
@@ -340,6 +376,24 @@ impl<'a> Simulation<'a> {
             events: self.events,
             planned_starts: self.planned_starts,
             usage: self.usage.totals(&self.state, self.now_s),
+        }
+    }
+}
+
+/// Places the pods of a job that runs at the start.
+fn start_on_nodes(
+    placement: &mut NodePlacement<'_>,
+    job: usize,
+    assignment: &Arc<RunAssignment>,
+    from_s: i64,
+) -> Result<RunNodes, TraceError> {
+    match placement.plan(job, assignment) {
+        NodePlan::Fits(nodes) => Ok(placement.start(job, assignment, &nodes, from_s)),
+        // Nothing is preempted before the start.
+        NodePlan::NotPlaced | NodePlan::Waits(..) | NodePlan::DoesNotFit => {
+            Err(TraceError::NoRoomOnNodes {
+                at: format!("jobs[{job}]"),
+            })
         }
     }
 }

@@ -6,7 +6,7 @@ use super::result::Run;
 use super::usage_record::HeldQuota;
 use lockkeeper_preemption::{NodeId, PodSet, State, WorkloadId};
 use lockkeeper_scenario::core_pod_sets;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Jobs seldom have more runs. For them, a run does not reserve memory for further ones.
@@ -17,6 +17,8 @@ const FEW_RUNS: usize = 4;
 pub(super) enum Phase {
     NotArrived,
     Pending,
+    /// It has quota, and waits for its nodes.
+    Nominated,
     /// Until this time, in seconds.
     Running(i64),
     /// Preempted; keeps its quota until this time, in seconds.
@@ -66,6 +68,16 @@ impl PodSetTemplates {
     }
 }
 
+/// The ClusterQueues whose jobs are limited by nodes only: they place jobs, and have no resource groups.
+pub(super) fn queues_without_quota(trace: &JobTrace) -> BTreeSet<&str> {
+    let queues = trace.cluster_queues.iter();
+    let queues = queues.filter(|queue| {
+        let placement = trace.placement.as_ref();
+        queue.resource_groups.is_empty() && placement.is_some_and(|it| it.places(&queue.name))
+    });
+    queues.map(|it| it.name.as_str()).collect()
+}
+
 /// Returns the states of all jobs before the simulation, and their pod sets.
 pub(super) fn initial_jobs(
     trace: &JobTrace,
@@ -82,11 +94,17 @@ pub(super) fn initial_jobs(
     let mut templates = PodSetTemplates::default();
     // By address: shared pod sets have the same.
     let mut known = BTreeMap::new();
+    let without_quota = queues_without_quota(trace);
     let jobs = trace.jobs.iter().zip(ranks).map(|(job, rank)| {
         let count = templates.templates.len();
-        let pod_sets = *known.entry(Arc::as_ptr(&job.pod_sets)).or_insert(count);
+        let has_quota = !without_quota.contains(&*job.cluster_queue);
+        let key = (Arc::as_ptr(&job.pod_sets), has_quota);
+        let pod_sets = *known.entry(key).or_insert(count);
         if pod_sets == count {
-            let converted = core_pod_sets(state, &job.pod_sets);
+            let mut converted = core_pod_sets(state, &job.pod_sets);
+            if !has_quota {
+                converted.iter_mut().for_each(|it| it.requests = [].into());
+            }
             templates.templates.push(converted);
         }
         JobState {

@@ -1,5 +1,6 @@
 //! The input of a simulation: queues, jobs, and changes of quota.
 
+use super::node_trace::TracePlacement;
 use super::pod_set_table::shared;
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing, PodSet, ResourceGroup};
 use serde::de::{SeqAccess, Visitor};
@@ -51,6 +52,9 @@ pub struct JobTrace {
     pub cohorts: Vec<Cohort>,
     /// The ClusterQueues.
     pub cluster_queues: Vec<ClusterQueue>,
+    /// The nodes on which jobs are placed; without them nodes are not considered.
+    #[serde(default)]
+    pub placement: Option<TracePlacement>,
     /// The jobs, sorted by arrival. Shared by the copies of a trace with other configurations.
     #[serde(deserialize_with = "shared_jobs")]
     pub jobs: Arc<Vec<Job>>,
@@ -76,6 +80,7 @@ impl Default for JobTrace {
             max_preemptions_per_job: PREEMPTIONS_PER_JOB_MAX,
             cohorts: Vec::new(),
             cluster_queues: Vec::new(),
+            placement: None,
             jobs: Arc::default(),
             changes: Vec::new(),
             assumptions: Vec::new(),

@@ -3,6 +3,7 @@
 use super::fairness::{Fairness, fairness};
 use super::group_metrics::{GroupMetrics, by_priority, by_queue};
 use super::job_trace::JobTrace;
+use super::node_metrics::{NodeMetrics, node_metrics};
 use super::pool_metrics::{PoolMetrics, by_flavor, by_resource};
 use super::quota_metrics::{QuotaMetrics, quota_metrics};
 use super::result::{RunEnd, Timeline};
@@ -25,6 +26,9 @@ pub struct Metrics {
     pub flavors: Vec<PoolMetrics>,
     /// By resource, over all queues.
     pub resources: Vec<PoolMetrics>,
+    /// By resource, of the jobs that are placed on nodes. Left out of JSON without nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeMetrics>,
     /// How evenly queues use quota.
     pub fairness: Fairness,
     /// Repeated preemptions.
@@ -59,6 +63,7 @@ pub fn metrics(trace: &JobTrace, timeline: &Timeline) -> Metrics {
         quotas: quota_metrics(trace, timeline, &histories),
         flavors: by_flavor(timeline, &capacity),
         resources: by_resource(timeline, &by_name),
+        nodes: node_metrics(trace, timeline),
         fairness: fairness(trace, timeline, &histories, &by_name),
         repeated_preemptions: repeated_preemptions(timeline),
     }

@@ -1,5 +1,6 @@
 //! The result of a simulation, and its JSON format.
 
+use super::node_placement::RunNodes;
 use lockkeeper_preemption::PreemptionReason;
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
@@ -66,6 +67,8 @@ pub struct Run {
     pub cycle: u64,
     /// Its flavors and numbers of pods. Equal ones are shared.
     pub assignment: Arc<RunAssignment>,
+    /// Its nodes, if its queue places jobs on nodes.
+    pub nodes: Option<RunNodes>,
     /// Its end.
     pub end: RunEnd,
 }
@@ -102,9 +105,35 @@ pub struct Eviction {
     /// The index of the preemptor.
     pub by: usize,
     /// The reason.
-    pub reason: PreemptionReason,
+    pub reason: EvictionReason,
     /// When it released its quota, if it had a grace period and the period has ended.
     pub released_at_s: Option<i64>,
+}
+
+/// Why a job was preempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionReason {
+    /// For quota.
+    Quota(PreemptionReason),
+    /// For its nodes.
+    Nodes,
+}
+
+impl EvictionReason {
+    /// The reason in conditions and results.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Quota(reason) => reason.as_str(),
+            Self::Nodes => "OnNodes",
+        }
+    }
+}
+
+impl From<PreemptionReason> for EvictionReason {
+    fn from(reason: PreemptionReason) -> Self {
+        Self::Quota(reason)
+    }
 }
 
 /// The first planned start of a job in a queue with backfill.
@@ -305,12 +334,15 @@ impl Serialize for InTimeline<'_, &Run> {
             RunEnd::Preempted(eviction) => (eviction.at_s, "preempted"),
             RunEnd::Evicted(at_s) => (at_s, "evicted"),
         };
-        let mut object = serializer.serialize_struct("Run", 10)?;
+        let mut object = serializer.serialize_struct("Run", 11)?;
         object.serialize_field("from", &run.from_s)?;
         object.serialize_field("cycle", &run.cycle)?;
         object.serialize_field("flavors", &run.assignment.flavors)?;
         if let Some(counts) = &run.assignment.counts {
             object.serialize_field("counts", counts)?;
+        }
+        if let Some(nodes) = &run.nodes {
+            object.serialize_field("nodes", &**nodes)?;
         }
         object.serialize_field("to", &to_s)?;
         object.serialize_field("end", end)?;

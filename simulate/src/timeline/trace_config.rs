@@ -1,6 +1,7 @@
 //! Queues and settings that replace those of a trace.
 
 use super::job_trace::{JobTrace, PreemptedRun, QuotaChange};
+use super::node_trace::TracePlacement;
 use lockkeeper_api::cluster_queue::{Backfill, QueueingStrategy};
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing};
 use serde::Deserialize;
@@ -30,6 +31,8 @@ pub struct TraceConfig {
     pub queueing_strategy: Option<QueueingStrategy>,
     /// The backfill of all ClusterQueues.
     pub backfill: Option<Backfill>,
+    /// The nodes on which jobs are placed.
+    pub placement: Option<TracePlacement>,
     /// All changes of ClusterQueues.
     pub changes: Option<Vec<QuotaChange>>,
 }
@@ -66,6 +69,9 @@ impl TraceConfig {
             if self.backfill.is_some() {
                 queue.backfill = self.backfill;
             }
+        }
+        if self.placement.is_some() {
+            trace.placement.clone_from(&self.placement);
         }
         replace(&mut trace.changes, self.changes.as_ref());
         trace

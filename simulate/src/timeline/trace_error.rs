@@ -83,6 +83,38 @@ pub enum TraceError {
         /// The field path.
         at: String,
     },
+    /// Two nodes have the same name.
+    #[error("{at}: duplicate node name {name:?}; use unique names")]
+    DuplicateNode {
+        /// The field path.
+        at: String,
+        /// The name.
+        name: String,
+    },
+    /// There are no or too many nodes.
+    #[error("{at}: use 1 or more, and at most {max} nodes in all")]
+    NodeCount {
+        /// The field path.
+        at: String,
+        /// The most nodes of a trace.
+        max: u64,
+    },
+    /// An amount of a node is negative or too large.
+    #[error("{at}: the amount of {resource} is negative or does not fit into 64 bits")]
+    NodeAmount {
+        /// The field path.
+        at: String,
+        /// The resource.
+        resource: String,
+    },
+    /// The pods of a job that runs at the start do not fit on nodes.
+    #[error(
+        "{at}: its pods do not fit on the nodes beside those of the jobs before it; add nodes or remove ranSeconds"
+    )]
+    NoRoomOnNodes {
+        /// The field path.
+        at: String,
+    },
     /// The limit on cycles is zero.
     #[error("maxCyclesPerInstant: 0 permits no cycle; use 1 or more")]
     NoCycles,

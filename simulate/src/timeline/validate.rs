@@ -1,5 +1,6 @@
 //! Validates traces.
 
+use super::job_state::queues_without_quota;
 use super::job_trace::{Job, JobTrace};
 use super::trace_error::{TIME_MAX_S, TraceError};
 use lockkeeper_scenario::{check_pod_sets, check_queues, check_resource_groups};
@@ -20,6 +21,9 @@ pub(super) fn validate(trace: &JobTrace) -> Result<(), TraceError> {
     }
     let queues = trace.cluster_queues.iter();
     let queues: BTreeSet<&str> = queues.map(|it| it.name.as_str()).collect();
+    if let Some(placement) = &trace.placement {
+        placement.check(&queues)?;
+    }
     check_jobs(trace, &queues)?;
     check_changes(trace, &queues)
 }
@@ -29,6 +33,7 @@ fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceErro
     // By address: shared pod sets are checked once.
     let mut checked = BTreeSet::new();
     let mut previous = 0;
+    let without_quota = queues_without_quota(trace);
     for (index, job) in trace.jobs.iter().enumerate() {
         let at = |field: &str| format!("jobs[{index}].{field}");
         if !names.insert(&*job.name) {
@@ -44,7 +49,7 @@ fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceErro
         if let Some(limit_s) = job.maximum_execution_time_seconds {
             check_time(limit_s, 1, || at("maximumExecutionTimeSeconds"))?;
         }
-        check_start(job, index)?;
+        check_start(job, index, !without_quota.contains(&*job.cluster_queue))?;
         if job.pod_sets.is_empty() {
             return Err(TraceError::NoPodSet { at: at("podSets") });
         }
@@ -56,7 +61,7 @@ fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceErro
 }
 
 /// Checks the fields of a job that exists before the start.
-fn check_start(job: &Job, index: usize) -> Result<(), TraceError> {
+fn check_start(job: &Job, index: usize, needs_flavors: bool) -> Result<(), TraceError> {
     let at = |field: &str| format!("jobs[{index}].{field}");
     check_time(job.waited_seconds, 0, || at("waitedSeconds"))?;
     let Some(ran_s) = job.ran_seconds else {
@@ -75,6 +80,9 @@ fn check_start(job: &Job, index: usize) -> Result<(), TraceError> {
             at: at("arrival"),
             arrival_s: job.arrival,
         });
+    }
+    if !needs_flavors {
+        return Ok(());
     }
     for (pod_set_at, pod_set) in job.pod_sets.iter().enumerate() {
         let mut requests = pod_set.requests.keys();

@@ -17,7 +17,8 @@ pub(crate) struct Measure {
 /// What a measure concerns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MeasureKey {
-    /// `total`, `queue`, `priority`, `quota`, `flavor`, `resource`, `share` or `assumption`.
+    /// `total`, `queue`, `priority`, `quota`, `flavor`, `resource`, `node`, `share` or
+    /// `assumption`.
     pub(crate) scope: &'static str,
     /// The ClusterQueue, the priority, or the text of an assumption; else empty.
     pub(crate) name: String,
@@ -152,6 +153,13 @@ impl MeasureList {
                 let names = ["", pool.flavor.as_str(), pool.resource.as_str()];
                 self.add(scope, names, "utilization", &utilization);
             }
+        }
+        for node in &metrics.nodes {
+            let names = ["", "", node.resource.as_str()];
+            let utilization = node.utilization;
+            let utilization = utilization.map_or_else(String::new, |it| it.to_string());
+            self.add("node", names, "utilization", &utilization);
+            self.add("node", names, "peak", &node.peak);
         }
     }
 }

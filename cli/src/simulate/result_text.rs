@@ -7,7 +7,7 @@ use crate::report_format::to_table;
 use anyhow::{Error, anyhow};
 use clap::ValueEnum;
 use lockkeeper_simulate::timeline::{
-    Assumption, GroupMetrics, JobOutcome, Metrics, TimelineRecord, event_loop, write_summary,
+    Assumption, GroupMetrics, JobOutcome, Metrics, NodeMetrics, TimelineRecord, event_loop, write_summary,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,6 +135,10 @@ fn summary(simulated: &Simulated<'_>) -> Result<String, Error> {
     text.push('\n');
     write_summary(&mut text, &simulated.trace, &simulated.timeline)?;
     let metrics = &simulated.metrics;
+    if !metrics.nodes.is_empty() {
+        text.push('\n');
+        text.push_str(&node_table(&metrics.nodes)?);
+    }
     text.push('\n');
     text.push_str(&group_table("queue", &metrics.queues)?);
     text.push('\n');
@@ -185,7 +189,26 @@ fn group_table(kind: &str, groups: &[GroupMetrics]) -> Result<String, Error> {
             group.slowdown.p95.to_string(),
         ]
     }));
-    let table = to_table(&rows)?;
+    indented_table(&rows)
+}
+
+fn node_table(nodes: &[NodeMetrics]) -> Result<String, Error> {
+    let header = ["nodes", "utilization", "peak"];
+    let mut rows = vec![header.map(str::to_owned)];
+    rows.extend(nodes.iter().map(|it| {
+        let utilization = it.utilization;
+        let utilization = utilization.map(|it| format!("{:.1} %", it * 100.0));
+        [
+            it.resource.clone(),
+            utilization.unwrap_or_else(|| "-".to_owned()),
+            it.peak.to_string(),
+        ]
+    }));
+    indented_table(&rows)
+}
+
+fn indented_table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> Result<String, Error> {
+    let table = to_table(rows)?;
     let lines = table.lines().flat_map(|it| ["  ", it, "\n"]);
     Ok(lines.collect())
 }

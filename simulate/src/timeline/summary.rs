@@ -61,6 +61,10 @@ fn write_usage(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline) -> R
             usage.peak.to_string(),
         ]
     });
+    // Nodes alone limit the jobs: there is no quota to show.
+    if timeline.usage.is_empty() && trace.placement.is_some() {
+        return Ok(());
+    }
     let header = ["queue", "flavor", "resource", "utilization", "peak"].map(str::to_owned);
     let rows: Vec<[String; 5]> = std::iter::once(header).chain(rows).collect();
     let mut widths = [0; 5];

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// measurement is the phase of a run in which its measured pods are created and bound.
+type measurement struct {
+	namespaces []string
+	begun      time.Time
+	ended      time.Time
+	batches    []*batch
+	// The counters of the API server at its begin, and what was added until its end.
+	before, writes map[string]int
+	// What this program wrote itself.
+	mutex sync.Mutex
+	own   map[string]int
+}
+
+// result is what one run has measured.
+type result struct {
+	Case string `json:"case"`
+	Mode string `json:"mode"`
+	// The measured pods, and how many of them were bound.
+	Pods     int    `json:"pods"`
+	Bound    int    `json:"bound"`
+	NotBound string `json:"notBound,omitempty"`
+	// From the first creation, and from the last one, until the last pod was bound.
+	Seconds          float64 `json:"seconds"`
+	SecondsAfterLast float64 `json:"secondsAfterLastCreation"`
+	// Bound pods that others deleted, and pods that were deleted before they were bound, in the whole run.
+	Victims int `json:"victims"`
+	Removed int `json:"deletedBeforeBound"`
+	// PodGroups with the policy gang, those broken by preemption, and those that are bound in part.
+	Gangs       int `json:"gangs"`
+	BrokenGangs int `json:"brokenGangs"`
+	PartlyBound int `json:"partlyBoundGangs"`
+	// Requests that write, without those of this program.
+	Writes      map[string]int `json:"writes"`
+	WritesTotal int            `json:"writesTotal"`
+	// Why pods are pending, if the run did not finish.
+	Pending map[string]int `json:"pending,omitempty"`
+}
+
+func (r *runner) startMeasuring(ctx context.Context, namespaces []string) error {
+	if r.measurement != nil {
+		return errors.New("a case with two measured phases")
+	}
+	before, err := r.serverWrites(ctx)
+	if err != nil {
+		return err
+	}
+	r.measurement = &measurement{namespaces: namespaces, begun: time.Now(), before: before, own: map[string]int{}}
+	return nil
+}
+
+// measures says whether pods that are created now in a namespace are measured.
+func (r *runner) measures(namespace string) bool {
+	m := r.measurement
+	return m != nil && m.writes == nil && slices.Contains(m.namespaces, namespace)
+}
+
+func (m *measurement) add(pods *batch) {
+	m.batches = append(m.batches, pods)
+}
+
+func (r *runner) countWrite(what string) {
+	m := r.measurement
+	if m == nil {
+		return
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.own[what]++
+}
+
+func (r *runner) stopMeasuring(ctx context.Context) error {
+	m := r.measurement
+	if m == nil {
+		return errors.New("stopCollectingMetrics without a start")
+	}
+	m.ended = time.Now()
+	after, err := r.serverWrites(ctx)
+	if err != nil {
+		return err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.writes = map[string]int{}
+	for what, count := range after {
+		if added := count - m.before[what] - m.own[what]; added != 0 {
+			m.writes[what] = added
+		}
+	}
+	return nil
+}
+
+var writeMetric = regexp.MustCompile(`^apiserver_request_total\{(.*)\} (\S+)$`)
+var metricLabel = regexp.MustCompile(`(\w+)="([^"]*)"`)
+
+// serverWrites returns the number of writes that the API server has answered, by verb and resource.
+func (r *runner) serverWrites(ctx context.Context) (map[string]int, error) {
+	text, err := r.client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	writes := map[string]int{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		match := writeMetric.FindStringSubmatch(lines.Text())
+		if match == nil {
+			continue
+		}
+		labels := map[string]string{}
+		for _, it := range metricLabel.FindAllStringSubmatch(match[1], -1) {
+			labels[it[1]] = it[2]
+		}
+		// Leases are renewed at their own rate.
+		if !isWrite(labels["verb"]) || labels["resource"] == "leases" {
+			continue
+		}
+		count, err := strconv.ParseFloat(match[2], 64)
+		if err != nil {
+			return nil, fmt.Errorf("read metrics: %w", err)
+		}
+		what := labels["verb"] + " " + labels["resource"]
+		if labels["subresource"] != "" {
+			what += "/" + labels["subresource"]
+		}
+		writes[what] += int(count)
+	}
+	return writes, lines.Err()
+}
+
+func isWrite(verb string) bool {
+	switch verb {
+	case "POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION":
+		return true
+	}
+	return false
+}
+
+func (r *runner) result(of session, unbound *notBound) *result {
+	out := &result{Case: of.name, Mode: "kube-scheduler", Gangs: len(r.minCounts), Writes: map[string]int{}}
+	if r.queue != "" {
+		out.Mode = "lockkeeper"
+	}
+	if unbound != nil {
+		out.NotBound = unbound.Error()
+	}
+	out.BrokenGangs, out.PartlyBound = r.tracker.gangs(r.minCounts)
+	r.tracker.mutex.Lock()
+	out.Victims, out.Removed = r.tracker.victims, r.tracker.removed
+	r.tracker.mutex.Unlock()
+	m := r.measurement
+	if m == nil {
+		return out
+	}
+	var last, created time.Time
+	for _, it := range m.batches {
+		bound, at, _ := r.tracker.progress(it)
+		out.Pods += it.total
+		out.Bound += bound
+		last, created = later(last, at), later(created, it.created)
+	}
+	if out.Bound < out.Pods {
+		last = m.ended
+	}
+	out.Seconds = seconds(last.Sub(m.begun))
+	if !created.IsZero() {
+		out.SecondsAfterLast = max(0, seconds(last.Sub(created)))
+	}
+	out.Writes = m.writes
+	for count := range maps.Values(m.writes) {
+		out.WritesTotal += count
+	}
+	return out
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func seconds(of time.Duration) float64 { return math.Round(of.Seconds()*1000) / 1000 }

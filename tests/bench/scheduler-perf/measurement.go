@@ -41,7 +41,9 @@ type result struct {
 	SecondsAfterLast float64 `json:"secondsAfterLastCreation"`
 	// Bound pods that others deleted, and pods that were deleted before they were bound, in the whole run.
 	Victims int `json:"victims"`
-	Removed int `json:"deletedBeforeBound"`
+	// Those of them that are measured pods.
+	MeasuredVictims int `json:"measuredVictims"`
+	Removed         int `json:"deletedBeforeBound"`
 	// PodGroups with the policy gang, those broken by preemption, and those that are bound in part.
 	Gangs       int `json:"gangs"`
 	BrokenGangs int `json:"brokenGangs"`
@@ -91,6 +93,8 @@ func (r *runner) stopMeasuring(ctx context.Context) error {
 		return errors.New("stopCollectingMetrics without a start")
 	}
 	m.ended = time.Now()
+	// What they write must be known when the counters are read.
+	r.endChurns()
 	after, err := r.serverWrites(ctx)
 	if err != nil {
 		return err
@@ -171,6 +175,7 @@ func (r *runner) result(of session, unbound *notBound) *result {
 	var last, created time.Time
 	for _, it := range m.batches {
 		bound, at, _ := r.tracker.progress(it)
+		out.MeasuredVictims += it.victims
 		out.Pods += it.total
 		out.Bound += bound
 		last, created = later(last, at), later(created, it.created)

@@ -92,6 +92,7 @@ func (r *runner) className(ctx context.Context, value int32) (string, error) {
 	if r.classes[value] {
 		return name, nil
 	}
+	r.countWrite("POST priorityclasses")
 	class := &priorities.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 	_, err := r.client.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -171,6 +172,8 @@ func (r *runner) createPod(ctx context.Context, of *createPods, to *batch, index
 
 // createChurnPod returns the name of the pod; like scheduler_perf it ignores pods that cannot be created.
 func (r *runner) createChurnPod(ctx context.Context, namespace string, from *objectTemplate) string {
+	// A request that is cancelled may be counted by the API server or not.
+	ctx = context.WithoutCancel(ctx)
 	pod, err := r.pod(ctx, from, 0, 1)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "churn:", err)
@@ -187,8 +190,8 @@ func (r *runner) createChurnPod(ctx context.Context, namespace string, from *obj
 func (r *runner) deletePod(ctx context.Context, namespace, name string) {
 	r.tracker.willDelete(namespace, name)
 	r.countWrite("DELETE pods")
-	err := r.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+	err := r.client.CoreV1().Pods(namespace).Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
 		fmt.Fprintln(os.Stderr, "churn:", err)
 	}
 }

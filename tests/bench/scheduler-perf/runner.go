@@ -56,6 +56,8 @@ type runner struct {
 func newRunner(ctx context.Context, config *rest.Config, queue string) (*runner, error) {
 	// The clients must not be the limit.
 	config.QPS = -1
+	// Templates name versions that are deprecated.
+	config.WarningHandler = rest.NoWarnings{}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -116,7 +118,6 @@ func (r *runner) run(ctx context.Context, of session) (*result, error) {
 			return nil, err
 		}
 	}
-	r.endChurns()
 	for begun := time.Now(); r.tracker.quietFor() < quietInterval && time.Since(begun) < quietMax; {
 		time.Sleep(pollInterval)
 	}

@@ -20,6 +20,8 @@ type batch struct {
 	lastBound time.Time
 	// How many were deleted before they were bound: they will never be.
 	lost int
+	// How many were bound, and then deleted by others.
+	victims int
 	// When the last one was created.
 	created time.Time
 }
@@ -123,6 +125,9 @@ func (t *tracker) count(of *seen, name types.NamespacedName) {
 		t.removed++
 	default:
 		t.victims++
+		if of.batch != nil {
+			of.batch.victims++
+		}
 	}
 	if of.bound.IsZero() && of.batch != nil {
 		of.batch.lost++

@@ -103,7 +103,7 @@ func pendingReason(pod *v1.Pod, ofWorkloads map[string]string) string {
 	return ""
 }
 
-// pendingReasons counts the reasons of all measured pods that are not bound.
+// pendingReasons counts the reasons of all pods that are not bound.
 func (r *runner) pendingReasons(ctx context.Context) (map[string]int, error) {
 	of, err := r.workloadReasons(ctx)
 	if err != nil {
@@ -116,7 +116,9 @@ func (r *runner) pendingReasons(ctx context.Context) (map[string]int, error) {
 			continue
 		}
 		reason := pendingReason(pod, of)
-		if reason == "" {
+		if reason == "" && len(pod.Spec.SchedulingGates) > 0 {
+			reason = "no reason, and the pod has a scheduling gate"
+		} else if reason == "" {
 			reason = "no reason"
 		}
 		reasons[reason]++

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -25,11 +27,11 @@ func table(from io.Reader, to io.Writer) error {
 		return fmt.Errorf("read results: %w", err)
 	}
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "case\tmode\tpods\tbound\tseconds\tafter last\tvictims\tbroken gangs\twrites/pod\tratio")
+	fmt.Fprintln(out, "case\tmode\tpods\tbound\tseconds\tafter last\tvictims\tmeasured\tbroken gangs\twrites/pod\tratio")
 	for index := range results {
 		it := &results[index]
-		fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%.2f\t%.2f\t%d\t%s\t%.1f\t%s\n", it.Case, it.Mode, it.Pods, it.Bound,
-			it.Seconds, it.SecondsAfterLast, it.Victims, it.gangs(), it.writesPerPod(), ratio(results, it))
+		fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%.2f\t%.2f\t%d\t%d\t%s\t%.1f\t%s\n", it.Case, it.Mode, it.Pods, it.Bound,
+			it.Seconds, it.SecondsAfterLast, it.Victims, it.MeasuredVictims, it.gangs(), it.writesPerPod(), ratio(results, it))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
@@ -37,8 +39,8 @@ func table(from io.Reader, to io.Writer) error {
 	for index := range results {
 		if it := &results[index]; it.NotBound != "" {
 			fmt.Fprintf(to, "\n%s, %s: %s\n", it.Case, it.Mode, it.NotBound)
-			for reason, count := range it.Pending {
-				fmt.Fprintf(to, "  %d pods: %s\n", count, reason)
+			for _, reason := range slices.Sorted(maps.Keys(it.Pending)) {
+				fmt.Fprintf(to, "  %d pods: %s\n", it.Pending[reason], reason)
 			}
 		}
 	}

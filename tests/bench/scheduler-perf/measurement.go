@@ -21,8 +21,8 @@ type measurement struct {
 	begun      time.Time
 	ended      time.Time
 	batches    []*batch
-	// The counters of the API server at its begin, and what was added until its end.
-	before, writes map[string]int
+	// The counters of the API server at its begin and its end, what was added, and what was added after its end.
+	before, after, writes, later map[string]int
 	// What this program wrote itself.
 	mutex sync.Mutex
 	own   map[string]int
@@ -51,6 +51,8 @@ type result struct {
 	// Requests that write, without those of this program.
 	Writes      map[string]int `json:"writes"`
 	WritesTotal int            `json:"writesTotal"`
+	// Those after the last pod was bound, as events are written later.
+	WritesLater int `json:"writesLater"`
 	// Why pods are pending, if the run did not finish.
 	Pending map[string]int `json:"pending,omitempty"`
 }
@@ -101,10 +103,34 @@ func (r *runner) stopMeasuring(ctx context.Context) error {
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	m.after = after
 	m.writes = map[string]int{}
 	for what, count := range after {
 		if added := count - m.before[what] - m.own[what]; added != 0 {
 			m.writes[what] = added
+		}
+	}
+	return nil
+}
+
+// settle waits until no component writes any more, and counts what was written after the measured phase.
+func (r *runner) settle(ctx context.Context) error {
+	m := r.measurement
+	last, unchanged := -1, time.Now()
+	for begun := time.Now(); time.Since(begun) < settleMax && time.Since(unchanged) < settleInterval; {
+		time.Sleep(settleInterval / 4)
+		writes, err := r.serverWrites(ctx)
+		if err != nil {
+			return err
+		}
+		m.later = map[string]int{}
+		total := 0
+		for what, count := range writes {
+			m.later[what] = count - m.after[what]
+			total += count
+		}
+		if total != last {
+			last, unchanged = total, time.Now()
 		}
 	}
 	return nil
@@ -190,6 +216,9 @@ func (r *runner) result(of session, unbound *notBound) *result {
 	out.Writes = m.writes
 	for count := range maps.Values(m.writes) {
 		out.WritesTotal += count
+	}
+	for count := range maps.Values(m.later) {
+		out.WritesLater += count
 	}
 	return out
 }

@@ -20,9 +20,9 @@ const (
 	// As many as scheduler_perf has.
 	creatingWorkers = 30
 	pollInterval    = 10 * time.Millisecond
-	// How long no pod may have changed until victims are counted, and how long that is waited for.
-	quietInterval = 500 * time.Millisecond
-	quietMax      = 10 * time.Second
+	// How long nothing may have been written until victims are counted, and how long that is waited for.
+	settleInterval = 2 * time.Second
+	settleMax      = 30 * time.Second
 )
 
 // notBound says that a run did not bind its pods in time.
@@ -118,8 +118,10 @@ func (r *runner) run(ctx context.Context, of session) (*result, error) {
 			return nil, err
 		}
 	}
-	for begun := time.Now(); r.tracker.quietFor() < quietInterval && time.Since(begun) < quietMax; {
-		time.Sleep(pollInterval)
+	if r.measurement != nil {
+		if err := r.settle(ctx); err != nil {
+			return nil, err
+		}
 	}
 	out := r.result(of, unbound)
 	out.Pending = pending

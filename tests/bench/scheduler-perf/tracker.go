@@ -43,11 +43,10 @@ type tracker struct {
 	own map[types.NamespacedName]bool
 	// Pods that others deleted: those that were bound, and those that were not.
 	victims, removed int
-	changed          time.Time
 }
 
 func newTracker() *tracker {
-	return &tracker{pods: map[types.UID]*seen{}, own: map[types.NamespacedName]bool{}, changed: time.Now()}
+	return &tracker{pods: map[types.UID]*seen{}, own: map[types.NamespacedName]bool{}}
 }
 
 func (t *tracker) newBatch(namespace string, total int) *batch {
@@ -102,11 +101,10 @@ func (t *tracker) observe(object any, deleted bool) {
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	t.changed = time.Now()
 	known := t.of(pod.UID)
 	known.group = groupOf(pod)
 	if pod.Spec.NodeName != "" && known.bound.IsZero() {
-		known.bound = t.changed
+		known.bound = time.Now()
 		if known.batch != nil {
 			known.batch.count(known.bound)
 		}
@@ -155,13 +153,6 @@ func (t *tracker) progress(of *batch) (bound int, last time.Time, ended bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return of.bound, of.lastBound, of.bound+of.lost >= of.total
-}
-
-// quietFor returns the time since the last event of a pod.
-func (t *tracker) quietFor() time.Duration {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return time.Since(t.changed)
 }
 
 // gangs counts, of the gangs with these minimum counts: those that have lost pods and have fewer left than they need, but not none,

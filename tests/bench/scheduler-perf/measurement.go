@@ -158,7 +158,7 @@ func (r *runner) serverWrites(ctx context.Context) (map[string]int, error) {
 			labels[it[1]] = it[2]
 		}
 		// Leases are renewed at their own rate.
-		if !isWrite(labels["verb"]) || labels["resource"] == "leases" {
+		if !isWrite(labels["verb"]) || labels["resource"] == "leases" || labels["dry_run"] != "" {
 			continue
 		}
 		count, err := strconv.ParseFloat(match[2], 64)

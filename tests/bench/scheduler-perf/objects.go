@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	priorities "k8s.io/api/scheduling/v1"
@@ -98,8 +99,33 @@ func (r *runner) className(ctx context.Context, value int32) (string, error) {
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return "", fmt.Errorf("create PriorityClass: %w", err)
 	}
+	if err := r.waitForClass(ctx, name); err != nil {
+		return "", err
+	}
 	r.classes[value] = true
 	return name, nil
+}
+
+// waitForClass waits until the admission plugin Priority knows a PriorityClass, which it reads by a watch.
+func (r *runner) waitForClass(ctx context.Context, name string) error {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "class-"},
+		Spec: v1.PodSpec{
+			PriorityClassName: name,
+			Containers:        []v1.Container{{Name: "pause", Image: "registry.k8s.io/pause"}},
+		},
+	}
+	options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	for {
+		_, err := r.client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, options)
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsForbidden(err) {
+			return fmt.Errorf("wait for PriorityClass: %w", err)
+		}
+		time.Sleep(pollInterval)
+	}
 }
 
 func (r *runner) createPodGroup(ctx context.Context, from *objectTemplate, namespace string, index, count int) error {

@@ -168,6 +168,10 @@ func (o *createPods) run(ctx context.Context, r *runner) error {
 	if err := r.ensureNamespace(ctx, o.Namespace); err != nil {
 		return err
 	}
+	// Creates the PriorityClass, which is not measured.
+	if _, err := r.pod(ctx, o.filled, 0, o.Count); err != nil {
+		return err
+	}
 	if o.CollectMetrics {
 		if err := r.startMeasuring(ctx, []string{o.Namespace}); err != nil {
 			return err

@@ -21,6 +21,9 @@ type measurement struct {
 	begun      time.Time
 	ended      time.Time
 	batches    []*batch
+	// How many pods were bound at its end, and when the last one was.
+	bound     int
+	lastBound time.Time
 	// The counters of the API server at its begin and its end, what was added, and what was added after its end.
 	before, after, writes, later map[string]int
 	// What this program wrote itself.
@@ -94,7 +97,12 @@ func (r *runner) stopMeasuring(ctx context.Context) error {
 	if m == nil {
 		return errors.New("stopCollectingMetrics without a start")
 	}
-	m.ended = time.Now()
+	m.ended, m.bound = time.Now(), 0
+	for _, it := range m.batches {
+		bound, last, _ := r.tracker.progress(it)
+		m.bound += bound
+		m.lastBound = later(m.lastBound, last)
+	}
 	// What they write must be known when the counters are read.
 	r.endChurns()
 	after, err := r.serverWrites(ctx)
@@ -192,20 +200,19 @@ func (r *runner) result(of session, unbound *notBound) *result {
 	}
 	out.BrokenGangs, out.PartlyBound = r.tracker.gangs(r.minCounts)
 	r.tracker.mutex.Lock()
+	defer r.tracker.mutex.Unlock()
 	out.Victims, out.Removed = r.tracker.victims, r.tracker.removed
-	r.tracker.mutex.Unlock()
 	m := r.measurement
 	if m == nil {
 		return out
 	}
-	var last, created time.Time
+	last, created := m.lastBound, time.Time{}
 	for _, it := range m.batches {
-		bound, at, _ := r.tracker.progress(it)
 		out.MeasuredVictims += it.victims
 		out.Pods += it.total
-		out.Bound += bound
-		last, created = later(last, at), later(created, it.created)
+		created = later(created, it.created)
 	}
+	out.Bound = m.bound
 	if out.Bound < out.Pods {
 		last = m.ended
 	}

@@ -27,7 +27,9 @@ func table(from io.Reader, to io.Writer) error {
 		return fmt.Errorf("read results: %w", err)
 	}
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "case\tmode\tpods\tbound\tseconds\tafter last\tvictims\tmeasured\tbroken gangs\twrites/pod\tlater/pod\tratio")
+	columns := []string{"case", "mode", "pods", "bound", "seconds", "after last", "victims", "measured", "broken gangs",
+		"writes/pod", "later/pod", "ratio"}
+	fmt.Fprintln(out, strings.Join(columns, "\t"))
 	for index := range results {
 		it := &results[index]
 		fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%.2f\t%.2f\t%d\t%d\t%s\t%.1f\t%.1f\t%s\n", it.Case, it.Mode, it.Pods, it.Bound,

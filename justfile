@@ -160,6 +160,10 @@ release version *flags:
 demo:
     examples/demo/run
 
+# Run Kubernetes' scheduler_perf cases of gangs and preemption with kube-scheduler and with lockkeeper: just scheduler-perf --performance 100Nodes
+scheduler-perf *flags:
+    tests/bench/scheduler-perf/run {{flags}}
+
 # Run Kueue's scheduler performance test with lockkeeper and a real API server
 bench-control *parts:
     tests/bench/control {{parts}}

@@ -7,7 +7,8 @@ use crate::report_format::to_table;
 use anyhow::{Error, anyhow};
 use clap::ValueEnum;
 use lockkeeper_simulate::timeline::{
-    Assumption, GroupMetrics, JobOutcome, Metrics, NodeMetrics, TimelineRecord, event_loop, write_summary,
+    Assumption, GroupMetrics, JobOutcome, Metrics, NodeMetrics, TimelineRecord, event_loop,
+    write_summary,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

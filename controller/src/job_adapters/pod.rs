@@ -17,9 +17,10 @@ use std::sync::Arc;
 pub(super) struct SinglePod;
 
 /// The fields of a pod that its workload has: what decisions read, and what identifies the containers.
-const TEMPLATE_FIELDS: [&str; 10] = [
+const TEMPLATE_FIELDS: [&str; 11] = [
     "affinity",
     "containers",
+    "hostNetwork",
     "initContainers",
     "nodeSelector",
     "overhead",
@@ -31,7 +32,7 @@ const TEMPLATE_FIELDS: [&str; 10] = [
 ];
 
 /// The fields of a container that its workload has.
-const CONTAINER_FIELDS: [&str; 4] = ["image", "name", "resources", "restartPolicy"];
+const CONTAINER_FIELDS: [&str; 5] = ["image", "name", "ports", "resources", "restartPolicy"];
 
 impl JobAdapter for SinglePod {
     fn resource(&self) -> Resource {

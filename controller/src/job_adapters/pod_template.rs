@@ -1,6 +1,8 @@
 //! Strips pod templates to the fields that decisions use: requests, placement and preemptibility.
 
-use k8s_openapi::api::core::v1::{Affinity, Container, ContainerPort, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{
+    Affinity, Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
 
@@ -17,8 +19,8 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
             containers: strip_containers(spec.containers, spec.host_network),
             init_containers: spec
                 .init_containers
+                .filter(|it| !it.is_empty())
                 .map(|all| strip_containers(all, spec.host_network)),
-            host_network: spec.host_network.filter(|it| *it),
             node_selector: spec.node_selector.filter(|it| !it.is_empty()),
             affinity: spec
                 .affinity
@@ -28,10 +30,10 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
                     ..Affinity::default()
                 }),
             tolerations: spec.tolerations.filter(|it| !it.is_empty()),
-            overhead: spec.overhead,
+            overhead: spec.overhead.filter(|it| !it.is_empty()),
             // Any other policy permits preemption, as an absent one does.
             preemption_policy: spec.preemption_policy.filter(|it| it == "Never"),
-            resources: spec.resources,
+            resources: spec.resources.and_then(strip_resources),
             ..PodSpec::default()
         }),
     }
@@ -62,19 +64,40 @@ fn strip_containers(containers: Vec<Container>, host_network: Option<bool>) -> V
 
 fn strip_container(container: Container, is_on_host: bool) -> Container {
     let ports = container.ports.into_iter().flatten();
-    let on_host = ports.filter(|it| is_on_host || it.host_port.is_some_and(|it| it > 0));
-    let on_host = on_host.map(|it| ContainerPort {
-        name: None,
-        host_ip: None,
-        ..it
-    });
-    let on_host: Vec<ContainerPort> = on_host.collect();
+    let mut host_ports: Vec<ContainerPort> =
+        ports.filter_map(|it| strip_port(it, is_on_host)).collect();
+    host_ports.sort_by(|a, b| (a.host_port, &a.protocol).cmp(&(b.host_port, &b.protocol)));
+    // The list of ports of a Workload has no duplicates.
+    host_ports.dedup();
     Container {
-        resources: container.resources,
+        resources: container.resources.and_then(strip_resources),
         restart_policy: container.restart_policy,
-        ports: (!on_host.is_empty()).then_some(on_host),
+        ports: (!host_ports.is_empty()).then_some(host_ports),
         ..Container::default()
     }
+}
+
+/// The port of the node that a port of a container is, without its name and address; `None` if it is none. In the network of the
+/// node each port is one.
+fn strip_port(port: ContainerPort, is_on_host: bool) -> Option<ContainerPort> {
+    let given = port.host_port.filter(|it| *it > 0);
+    let host_port = given.or_else(|| is_on_host.then_some(port.container_port))?;
+    Some(ContainerPort {
+        container_port: host_port,
+        host_port: Some(host_port),
+        protocol: port.protocol.filter(|it| !it.is_empty() && it != "TCP"),
+        ..ContainerPort::default()
+    })
+}
+
+/// The requests and limits; `None` without any, so that an empty object and none are alike.
+fn strip_resources(resources: ResourceRequirements) -> Option<ResourceRequirements> {
+    let stripped = ResourceRequirements {
+        requests: resources.requests.filter(|it| !it.is_empty()),
+        limits: resources.limits.filter(|it| !it.is_empty()),
+        claims: None,
+    };
+    (stripped != ResourceRequirements::default()).then_some(stripped)
 }
 
 /// Whether two pods have the same requests; where they may run is not compared. Both are stripped templates.
@@ -99,7 +122,7 @@ fn has_equal_requests(one: &[Container], other: &[Container]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![allow(
         clippy::unwrap_used,
         clippy::indexing_slicing,
@@ -124,6 +147,13 @@ mod tests {
             let list = if rng.one_in(3) { "limits" } else { "requests" };
             let resources = json!({list: {"cpu": rng.range(0, 4), "memory": "1Gi"}});
             container["resources"] = resources;
+        } else if rng.one_in(2) {
+            let empty = [
+                json!({}),
+                json!({"limits": {}}),
+                json!({"requests": {}, "claims": []}),
+            ];
+            container["resources"] = rng.pick(&empty).clone();
         }
         if rng.one_in(3) {
             let mut port = json!({"name": "web", "containerPort": rng.range(1, 4)});
@@ -135,7 +165,8 @@ mod tests {
         container
     }
 
-    fn random_template(rng: &mut Rng) -> Value {
+    /// A template with all fields that decisions read, empty ones included.
+    pub(in crate::job_adapters) fn random_template(rng: &mut Rng) -> Value {
         let mut spec = json!({"restartPolicy": "Never", "containers": [random_container(rng)]});
         if rng.one_in(3) {
             let mut sidecar = random_container(rng);
@@ -166,6 +197,18 @@ mod tests {
                 "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}},
                 "podAntiAffinity": {},
             });
+        }
+        for (field, empty) in [
+            ("initContainers", json!([])),
+            ("overhead", json!({})),
+            ("resources", json!({})),
+            ("nodeSelector", json!({})),
+            ("tolerations", json!([])),
+            ("affinity", json!({})),
+        ] {
+            if rng.one_in(6) {
+                spec[field] = empty;
+            }
         }
         if rng.one_in(2) {
             spec["preemptionPolicy"] = (*rng.pick(&["Never", "PreemptLowerPriority"])).into();

@@ -1,5 +1,7 @@
 use super::SinglePod;
-use crate::job_adapters::{JobAdapter, JobView, PodPlacement};
+use crate::job_adapters::pod_template::tests::random_template;
+use crate::job_adapters::{JobAdapter, JobView, PodPlacement, strip_template};
+use lockkeeper_testkit::Rng;
 use serde_json::{Value, json};
 
 fn pod(change: &Value) -> Value {
@@ -142,4 +144,29 @@ fn template_has_only_the_fields_that_decisions_read() {
             ]},
         })]
     );
+}
+
+/// The Workload of a pod has the template of the pod whatever fields are empty: otherwise the controller would write it again
+/// and again.
+#[test]
+fn stored_template_is_that_of_the_pod() {
+    let mut rng = Rng::new(11);
+    for case in 0..2_000 {
+        let template = random_template(&mut rng);
+        let mut object = pod(&json!({}));
+        object["metadata"]["labels"] = template["metadata"]["labels"].clone();
+        let gates = object["spec"]["schedulingGates"].clone();
+        object["spec"] = template["spec"].clone();
+        object["spec"]["schedulingGates"] = gates;
+        let view = SinglePod.parse(object).unwrap();
+        let text = view.template_source.text().unwrap();
+        let stored: Value = serde_json::from_str(text).unwrap();
+        let stored = serde_json::from_value(stored).unwrap();
+        let of_pod = &view.pod_sets[0].template;
+        assert_eq!(
+            strip_template(stored),
+            **of_pod,
+            "case {case}: {template:#}"
+        );
+    }
 }

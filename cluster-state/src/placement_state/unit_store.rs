@@ -197,6 +197,10 @@ impl UnitStore {
         entry.properties = properties;
         let has_reservation = !entry.reservations.is_empty();
         for pod in &changed {
+            let is_member = self.find_workload(pod).as_ref() == Some(&key);
+            if unit.is_evicted && !is_member {
+                self.expect_departure(pod);
+            }
             self.assign_workload(pod);
         }
         let reservations = self.take_reservations(&key);
@@ -217,6 +221,9 @@ impl UnitStore {
         };
         self.workloads_by_group.remove(&entry.group);
         for pod in &pods {
+            if entry.properties.is_evicted {
+                self.expect_departure(pod);
+            }
             self.assign_workload(pod);
         }
         self.cluster.remove_group(entry.group);
@@ -272,18 +279,33 @@ impl UnitStore {
         workloads.is_terminating_by_preemption(pod.id)
     }
 
-    /// Finds the workload of a pod, and brings the core up to date with the pod.
-    fn assign_workload(&mut self, key: &str) {
-        let Some(entry) = self.pods.get(key) else {
-            return;
-        };
+    /// A pod leaves its evicted workload, before its own events show that it terminates: it is expected to release its room,
+    /// and is no unit that would have to be preempted.
+    fn expect_departure(&mut self, key: &str) {
+        if let Some(entry) = self.pods.get_mut(key)
+            && entry.departure == Departure::None
+        {
+            entry.departure = Departure::Requested;
+        }
+    }
+
+    /// The workload that has an owner of a pod.
+    fn find_workload(&self, key: &str) -> Option<String> {
         let namespace = split_key(key).0;
-        let owners = entry.values.owner_uids.iter();
+        let owners = self.pods.get(key)?.values.owner_uids.iter();
         let mut workloads = owners.filter_map(|uid| {
             let owner = (namespace.to_owned(), uid.clone());
             self.workloads_by_owner.get(&owner)?.last()
         });
-        let workload = workloads.next().cloned();
+        workloads.next().cloned()
+    }
+
+    /// Finds the workload of a pod, and brings the core up to date with the pod.
+    fn assign_workload(&mut self, key: &str) {
+        let workload = self.find_workload(key);
+        let Some(entry) = self.pods.get(key) else {
+            return;
+        };
         let is_joining = entry.workload != workload;
         let before = entry.workload.clone().filter(|_| is_joining);
         if let Some(before) = before.and_then(|it| self.workloads.get_mut(&it)) {

@@ -4,7 +4,7 @@ use crate::test_state::{
     object, placement, plan, pod, pod_of, request, set_pods, state, template, text, workload,
 };
 use lockkeeper_api::workload::DisruptionMode::PodGroup;
-use lockkeeper_cluster_state::placement_state::{PlacementState, VictimRef};
+use lockkeeper_cluster_state::placement_state::{PlacementState, VictimRef, WorkloadUnit};
 use serde_json::json;
 
 const fn reference<'a>(name: &'a str, uid: &'a str) -> VictimRef<'a> {
@@ -131,4 +131,36 @@ fn room_of_overdue_pods_counts_as_taken() {
     // When one is gone, its room is free.
     state.remove_pod("ns", "p");
     assert_eq!(plan(&mut state, 1, 10), "fits a:1");
+}
+
+/// The watch of a group shows that a pod is gone before the watch of the nodes does.
+#[test]
+fn pods_that_leave_an_evicted_workload_are_no_further_victims() {
+    let pods = || ["p0", "p1"].map(|it| pod(it, "a", 4, 0));
+    let group = |uids: &[&'static str]| WorkloadUnit {
+        owner_uids: uids.to_vec(),
+        is_evicted: true,
+        ..workload("low", 0, PodGroup)
+    };
+    for leaves in [0, 1, 2] {
+        let mut state = state(&["a"], 8);
+        set_pods(&mut state, pods());
+        state.set_workload(&WorkloadUnit {
+            is_evicted: false,
+            ..group(&["p0", "p1"])
+        });
+        assert_eq!(plan(&mut state, 8, 10), "preempts workload/low for a:8");
+        state.set_workload(&group(&["p0", "p1"]));
+        assert_eq!(plan(&mut state, 8, 10), "awaits a:8");
+        match leaves {
+            0 => {}
+            1 => state.set_workload(&group(&["p1"])),
+            _ => state.remove_workload("ns", "low"),
+        }
+        assert_eq!(plan(&mut state, 8, 10), "awaits a:8", "{leaves}");
+        state.remove_pod("ns", "p0");
+        assert_eq!(plan(&mut state, 8, 10), "awaits a:8", "{leaves}");
+        state.remove_pod("ns", "p1");
+        assert_eq!(plan(&mut state, 8, 10), "fits a:8", "{leaves}");
+    }
 }

@@ -8,7 +8,7 @@ use super::pending_decision::PendingDecision;
 use super::pod_groups::index::PodGroups;
 use super::pod_groups::pod_group_policy::PodGroupPolicies;
 use super::queue_store::QueueStore;
-use super::status::conditions::{find, has_status};
+use super::status::conditions::{NOMINATED, find, has_status};
 use super::template_interner::TemplateInterner;
 use super::template_texts::TemplateTexts;
 use super::write_tracker::WriteTracker;
@@ -21,9 +21,6 @@ use lockkeeper_api::Workload;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// The reason of `Admitted=False` while a workload waits for its victims on nominated nodes.
-pub(super) const WAITING_FOR_NODES: &str = "WaitingForVictims";
 
 /// Why a workload is pending: reason and message of `QuotaReserved=False`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +163,7 @@ pub(super) fn is_nominated(workload: &Workload) -> bool {
         && !has_status(workload, "Evicted", "True")
         && has_status(workload, "QuotaReserved", "True")
         && status.is_some_and(|it| it.nominated_placement.is_some())
-        && admitted.is_some_and(|it| it.status == "False" && it.reason == WAITING_FOR_NODES)
+        && admitted.is_some_and(|it| it.status == "False" && it.reason == NOMINATED)
 }
 
 /// How the state of a job is known.

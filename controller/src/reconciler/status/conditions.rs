@@ -7,6 +7,9 @@ use lockkeeper_api::workload::WorkloadStatus;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+/// The reason of `Admitted=False` of a workload that has quota, and waits until its victims are gone from its nodes.
+pub(crate) const NOMINATED: &str = "WaitingForVictims";
+
 /// The longest message of a condition, in bytes.
 const MESSAGE_MAX: usize = 32_768;
 
@@ -95,9 +98,10 @@ impl Conditions<'_> {
         self.set(of, false, reason, &message);
     }
 
-    /// Sets `Admitted` to false, and removes `PodsReady`.
+    /// Sets `Admitted` to false, and removes `PodsReady`. A condition of an earlier eviction stays as it is.
     pub(crate) fn set_not_admitted(&mut self) {
-        if find(self.list, "Admitted").is_some_and(|it| it.status == "True") {
+        let is_outdated = |it: &Condition| it.status == "True" || it.reason == NOMINATED;
+        if find(self.list, "Admitted").is_some_and(is_outdated) {
             let message = "The workload has no reservation";
             self.set("Admitted", false, "NoReservation", message);
         }

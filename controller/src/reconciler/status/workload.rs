@@ -1,7 +1,8 @@
 //! Builds the writes of workloads from their planned actions.
 
 use super::conditions::{
-    Conditions, find, has_status, status_or_default, status_patch, timestamp, workload_conditions,
+    Conditions, NOMINATED, find, has_status, status_or_default, status_patch, timestamp,
+    workload_conditions,
 };
 use super::pending_reason::{waiting_for_nodes, write_pending_reason};
 use super::pod_priorities::write_pod_priorities;
@@ -13,7 +14,7 @@ use crate::reconciler::adoption::adoption_write;
 use crate::reconciler::counters::Eviction;
 use crate::reconciler::job_sync::workload_spec;
 use crate::reconciler::job_writes::read_job;
-use crate::reconciler::model::{SuccessRecord, TrackedWorkload, WAITING_FOR_NODES};
+use crate::reconciler::model::{SuccessRecord, TrackedWorkload};
 use crate::reconciler::output::WriteOp;
 use crate::reconciler::pending_decision::{AdmissionDecision, PlacementStep, PreemptionDecision};
 use crate::reconciler::plan::WorkloadAction;
@@ -222,7 +223,7 @@ pub(crate) fn write_admission(
     conditions.set_renewed("QuotaReserved", "QuotaReserved", &decision.message);
     let queue = &decision.admission.cluster_queue;
     if decision.is_nominated() {
-        conditions.set("Admitted", false, WAITING_FOR_NODES, NOMINATED_MESSAGE);
+        conditions.set("Admitted", false, NOMINATED, NOMINATED_MESSAGE);
     } else {
         set_admitted(&mut conditions, queue);
     }
@@ -257,12 +258,7 @@ fn write_placement_step(
             let message = format!("{NOMINATED_MESSAGE}. {message}");
             let mut conditions =
                 workload_conditions(&tracked.object, &mut status.conditions, now_ms);
-            conditions.set(
-                "Admitted",
-                false,
-                WAITING_FOR_NODES,
-                message.trim_end_matches(". "),
-            );
+            conditions.set("Admitted", false, NOMINATED, message.trim_end_matches(". "));
         }
         PlacementStep::Withdraw(why) => {
             write_pending_reason(tracked, status, &waiting_for_nodes(why), now_ms);

@@ -17,7 +17,9 @@
 //! Memory follows the objects that exist: the ids of strings, shapes, nodes and groups that nothing uses any more are
 //! released when there are as many of them as of others. Resources have ids only if a node has or had them.
 
+mod changed_nodes;
 mod departures;
+mod known_resources;
 mod node_report;
 mod node_values;
 mod obstacles;
@@ -38,6 +40,7 @@ pub use request::{
 };
 
 use crate::error::object_key as key_of_object;
+use changed_nodes::ChangedNodes;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use lockkeeper_api::workload::NominatedPlacement;
@@ -81,13 +84,14 @@ impl PlacementState {
         let resources = self.store.cluster.cluster().resources_len();
         let values = NodeValues::from_node(&mut self.store.cluster, node);
         if self.store.cluster.cluster().resources_len() > resources {
-            resource_names::count_known_resources(&mut self.store);
+            known_resources::count_known_resources(&mut self.store);
         }
         if self.nodes.get(name).is_some_and(|it| it.0 == values) {
             return;
         }
         let host = self.store.cluster.set_host(values.spec(name));
         self.nodes.insert(name.to_owned(), (values, host));
+        self.store.changed.add(host);
         self.store.grow_revision();
         unused_ids::release_if_many(&mut self.store);
     }
@@ -96,6 +100,7 @@ impl PlacementState {
     pub fn remove_node(&mut self, name: &str) {
         if let Some((_, host)) = self.nodes.remove(name) {
             self.store.cluster.remove_host(host);
+            self.store.changed.add(host);
             self.store.grow_revision();
         }
     }
@@ -130,6 +135,7 @@ impl PlacementState {
         let (namespace, name) = split_key(&key);
         let id = values.apply(&mut self.store.cluster, namespace, name);
         self.budgets.insert(key, (values, id));
+        self.store.changed.add_all();
         self.store.grow_revision();
         unused_ids::release_if_many(&mut self.store);
     }
@@ -138,6 +144,7 @@ impl PlacementState {
     pub fn remove_budget(&mut self, namespace: &str, name: &str) {
         if let Some((_, id)) = self.budgets.remove(&object_key(namespace, name)) {
             self.store.cluster.remove_budget(id);
+            self.store.changed.add_all();
             self.store.grow_revision();
         }
     }
@@ -230,6 +237,22 @@ impl PlacementState {
     #[must_use]
     pub const fn revision(&self) -> u64 {
         self.store.revision
+    }
+
+    /// Whether a node of a placement has changed since [`Self::forget_changes`]: its pods, its reservations, the workloads of its
+    /// pods, the node itself, or any disruption budget. Costs the nodes of the placement.
+    #[must_use]
+    pub fn has_changed(&self, placement: &NominatedPlacement) -> bool {
+        let nodes = placement.pod_sets.iter().flat_map(|it| it.nodes.keys());
+        // A node without an id exists no more.
+        let hosts = nodes.map(|name| self.store.cluster.cluster().known_host(name));
+        let hosts: Option<Vec<HostId>> = hosts.collect();
+        hosts.is_none_or(|it| self.store.changed.has(it.into_iter()))
+    }
+
+    /// All nodes count as unchanged from now on.
+    pub fn forget_changes(&mut self) {
+        self.store.changed = ChangedNodes::default();
     }
 
     /// The workload of a bound pod, `namespace/name`, if they differ in their scheduling priority.

@@ -75,7 +75,7 @@ pub use usage_stats::QuotaUsage;
 
 use self::cycle_state::SCHEDULING_PAUSE_MS;
 use self::journal::{begin_journal, take_batches};
-use self::placement::nominations::{advance_nominations, next_deadline_ms};
+use self::placement::nominations::{advance_nominations, next_deadline_ms, next_plans_ms};
 use self::placement::retries::retry_waiting;
 use crate::job_adapters::JobKinds;
 use lockkeeper_cluster_state::ClusterState;
@@ -296,6 +296,7 @@ impl Reconciler {
         let all = [
             placement.and_then(|it| it.waiting.wake_at_ms(now_ms)),
             next_deadline_ms(state),
+            next_plans_ms(state),
             state.work_queue.next_timer(),
             core_wake_ms,
             pending_reason_ms,

@@ -129,6 +129,7 @@ mod spec;
 mod trace;
 mod unit;
 mod unit_table;
+mod unused_ids;
 mod workloads;
 
 pub use cluster::GangCluster;
@@ -146,4 +147,5 @@ pub use spec::{
 pub use trace::{GangStep, GangTrace};
 pub use unit::Unit;
 pub use unit_table::UnitTable;
+pub use unused_ids::{ids_len, release_unused};
 pub use workloads::WorkloadView;

@@ -11,7 +11,7 @@ use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_cluster_state::journal::{restart_journal, take_events};
 use lockkeeper_decision_log::{Encoder, LogHeader, Replay};
 use lockkeeper_preemption::PreemptionReason;
-use lockkeeper_simulate::timeline::{Outcome, Run, RunEnd};
+use lockkeeper_simulate::timeline::{EvictionReason, Outcome, Run, RunEnd};
 use lockkeeper_trace_import::{LogRecorder, LogRecording};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

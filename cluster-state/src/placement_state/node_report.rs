@@ -33,6 +33,7 @@ pub(super) fn node_reports(
         return Vec::new();
     };
     let key = object_key(request.namespace, request.name);
+    let changed = std::mem::take(&mut store.changed);
     let reservations = store.take_reservations(&key);
     let cluster = &store.cluster;
     let mut reports = Vec::new();
@@ -69,6 +70,7 @@ pub(super) fn node_reports(
         reports.extend(of_pod_set);
     }
     store.add_reservations(&key, reservations.into_iter());
+    store.changed = changed;
     reports
 }
 

@@ -24,11 +24,14 @@ pub(super) fn plan(store: &mut UnitStore, request: &PlacementRequest<'_>) -> Pla
         }
     };
     let key = object_key(request.namespace, request.name);
+    let changed = std::mem::take(&mut store.changed);
     let reservations = store.take_reservations(&key);
     let pod_plan = PodPlan::add(&mut store.cluster, request, pod_sets);
     let decision = decide(store, request, &pod_plan);
     pod_plan.remove(&mut store.cluster);
     store.add_reservations(&key, reservations.into_iter());
+    // The reservations are as before.
+    store.changed = changed;
     decision
 }
 

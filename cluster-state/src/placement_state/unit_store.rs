@@ -1,5 +1,6 @@
 //! The core's state, with the workload of each pod and the reservations of each workload.
 
+use super::changed_nodes::ChangedNodes;
 use super::pod_values::PodValues;
 use super::request::WorkloadUnit;
 use super::resource_names::add_standard_resources;
@@ -55,6 +56,7 @@ pub(super) struct UnitStore {
     /// The group of pods that are about to terminate.
     leaving: GroupId,
     pub(super) revision: u64,
+    pub(super) changed: ChangedNodes,
     /// How many ids of the core were in use when the unused ones were released.
     pub(super) ids_in_use: usize,
 }
@@ -78,6 +80,7 @@ impl UnitStore {
             exempt,
             leaving,
             revision: 0,
+            changed: ChangedNodes::default(),
             ids_in_use: 0,
         }
     }
@@ -99,9 +102,11 @@ impl UnitStore {
         if before == Some(&values) {
             return;
         }
+        let host_before = before.map(|it| it.host);
         if let Some(uid) = before.map(|it| &it.uid) {
             if *uid == values.uid {
                 self.unindex_owners(key);
+                host_before.into_iter().for_each(|it| self.changed.add(it));
                 // The pod may have moved or terminated.
                 self.grow_revision();
             } else {
@@ -143,6 +148,7 @@ impl UnitStore {
         let Some(entry) = self.pods.remove(key) else {
             return;
         };
+        self.changed.add(entry.values.host);
         self.cluster.remove_pod(entry.id);
         if let Some(workload) = entry.workload.and_then(|it| self.workloads.get_mut(&it)) {
             workload.pods.remove(key);
@@ -331,6 +337,7 @@ impl UnitStore {
         let Some(entry) = self.pods.get_mut(key) else {
             return false;
         };
+        self.changed.add(entry.values.host);
         let (namespace, name) = split_key(key);
         let values = &entry.values;
         let workload = entry.workload.as_ref();
@@ -387,6 +394,7 @@ impl UnitStore {
             entry.group
         };
         for reservation in reservations {
+            self.changed.add(reservation.host);
             let id = self.cluster.set_pod(MemberSpec {
                 pod: PodSpec {
                     namespace: split_key(key).0,
@@ -413,6 +421,7 @@ impl UnitStore {
         let reservations = entry.map(|it| std::mem::take(&mut it.reservations));
         let reservations = reservations.unwrap_or_default().into_iter();
         let removed = reservations.map(|(reservation, id)| {
+            self.changed.add(reservation.host);
             self.cluster.remove_pod(id);
             reservation
         });
@@ -457,6 +466,7 @@ impl UnitStore {
         };
         let is_moved = best.host != pod.host;
         if let Some(id) = entry.reservations.remove(&best) {
+            self.changed.add(best.host);
             self.cluster.remove_pod(id);
         }
         // The reserved node has more room.

@@ -1,6 +1,7 @@
 //! Releases the ids of names, shapes and groups of objects that are gone.
 
 use super::unit_store::UnitStore;
+use lockkeeper_preemption::gang::{ids_len, release_unused};
 use lockkeeper_preemption::placement::UsedIds;
 
 /// So many ids may be unused, and as many as are in use, before the unused ones are released.
@@ -9,7 +10,7 @@ const UNUSED_IDS_MAX: usize = 10_000;
 /// Releases the ids of the core that nothing uses any more, if they are many. Costs nothing, or all ids and pods: a small part
 /// of that for each event.
 pub(super) fn release_if_many(store: &mut UnitStore) {
-    let unused = store.cluster.ids_len().saturating_sub(store.ids_in_use);
+    let unused = ids_len(&store.cluster).saturating_sub(store.ids_in_use);
     if unused > store.ids_in_use.saturating_add(UNUSED_IDS_MAX) {
         release(store);
     }
@@ -23,12 +24,16 @@ fn release(store: &mut UnitStore) {
         used.mark_shape(pod.values.shape);
         used.mark_host(pod.values.host);
     }
-    store.cluster.release_unused(used);
-    store.ids_in_use = store.cluster.ids_len();
+    for host in store.changed.hosts() {
+        used.mark_host(host);
+    }
+    release_unused(&mut store.cluster, used);
+    store.ids_in_use = ids_len(&store.cluster);
 }
 
 #[cfg(test)]
 mod tests {
+    use super::ids_len;
     use crate::placement_state::{PlacementPodSet, PlacementRequest, PlacementState, WorkloadUnit};
     use lockkeeper_api::workload::DisruptionMode;
     use serde_json::{Value, from_value, json};
@@ -117,7 +122,7 @@ mod tests {
                 remove_generation(&mut state, before);
             }
         }
-        let ids = state.store.cluster.ids_len();
+        let ids = X(&store.cluster);
         assert!(ids < 11_000, "{ids} ids");
         let hosts = state.store.cluster.cluster().hosts_len();
         assert!(hosts < 2_500, "{hosts} nodes");

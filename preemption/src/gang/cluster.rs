@@ -9,7 +9,7 @@ use super::spec::{
 use super::unit_table::UnitTable;
 use super::workloads::WorkloadView;
 use crate::ids::{BudgetId, GroupId, HostId, PodId, ResourceId, ShapeId, SymbolId, UnitId};
-use crate::placement::{Cluster, HostSpec, Pod, Shape, UsedIds};
+use crate::placement::{Cluster, HostSpec, Pod, Shape};
 use std::collections::BTreeSet;
 
 /// A cluster with its groups, disruption budgets and preemption units. A pod event costs the pods of the node and a
@@ -124,7 +124,7 @@ impl GangCluster {
     }
 
     /// Adds or updates a disruption budget. If several budgets protect a pod, the one with the lowest id is charged
-    /// first: the one added first, unless [`Self::release_unused`] has released ids.
+    /// first: the one added first, unless [`release_unused`](super::release_unused) has released ids.
     pub fn set_budget(&mut self, spec: BudgetSpec<'_>) -> BudgetId {
         let namespace = self.cluster.symbol(spec.namespace);
         let id = self.budgets.set(namespace, spec);
@@ -210,26 +210,6 @@ impl GangCluster {
             found
         };
         units.iter().map(violations).collect()
-    }
-
-    /// How many names, shapes, nodes, groups and budgets have an id.
-    #[must_use]
-    pub fn ids_len(&self) -> usize {
-        let own = self.groups.ids_len().saturating_add(self.budgets.ids_len());
-        own.saturating_add(self.cluster.ids_len())
-    }
-
-    /// Releases the ids of groups and budgets that were removed, and those of [`Cluster::release_unused`]. The caller marks
-    /// the ids that it stores; groups without pods must exist. Costs all ids and pods.
-    pub fn release_unused(&mut self, mut used: UsedIds) {
-        let nominated = self.nominated.iter();
-        let nominated = nominated.filter_map(|it| self.members.get(it.index())?.nominated);
-        for host in nominated {
-            used.mark_host(host);
-        }
-        self.groups.release_unused();
-        self.budgets.release_unused(&mut used);
-        self.cluster.release_unused(used);
     }
 
     /// Recomputes the budgets of every pod: a changed selector may match any of them.

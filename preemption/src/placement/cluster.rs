@@ -162,6 +162,12 @@ impl Cluster {
         id
     }
 
+    /// The id of a node that has one already.
+    #[must_use]
+    pub fn known_host(&self, name: &str) -> Option<HostId> {
+        self.host_ids.get(name).copied()
+    }
+
     /// Adds or updates a node.
     pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
         let id = self.host_id(spec.name);

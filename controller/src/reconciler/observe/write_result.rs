@@ -192,7 +192,10 @@ fn handle_victim_result(
                 } else {
                     victim.requested_at_ms = Some(now_ms);
                 }
-                if purpose == WritePurpose::SoftEvictPod {
+                // An accepted eviction ends the pod: its room is waited for, and is not planned again with each event.
+                let is_evicted =
+                    purpose == WritePurpose::EvictPod && matches!(result, WriteResult::Done(_));
+                if is_evicted || purpose == WritePurpose::SoftEvictPod {
                     placement.nodes.set_pod_evicted(&VictimRef::Pod {
                         namespace: key.namespace(),
                         name: key.name(),

@@ -24,8 +24,10 @@ pub(in crate::reconciler) struct NodePlacement {
     pub(in crate::reconciler) victims: BTreeMap<ObjectKey, VictimPod>,
     /// The workloads that had a pod on a node with another priority.
     other_priorities: BTreeSet<ObjectKey>,
-    /// The revision of the nodes that the nominated workloads were planned on.
+    /// The revision of the nodes that all nominated workloads were planned on.
     pub(super) planned_revision: Option<u64>,
+    /// When they were, in milliseconds since 1970.
+    pub(super) planned_at_ms: i64,
 }
 
 impl NodePlacement {

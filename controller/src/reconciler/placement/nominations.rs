@@ -24,6 +24,9 @@ const LOST_ROUNDS_PAUSE_MS: i64 = 60_000;
 /// in flight of job-level preemption (`docs/job.md`, R12).
 const VICTIMS_MAX_MS: i64 = 600_000;
 
+/// The pause between two plans of all nominated workloads, in milliseconds.
+const PLANS_PAUSE_MS: i64 = 1_000;
+
 /// The most pods in a message.
 const PODS_IN_MESSAGE_MAX: usize = 3;
 
@@ -50,7 +53,17 @@ fn deadline_ms(settings: &Settings, workload: &TrackedWorkload) -> Option<i64> {
     Some(since_ms.saturating_add(max_ms))
 }
 
-/// Plans the nominated workloads that have changed; all of them if nodes have changed. Costs a plan for each.
+/// When all nominated workloads are planned again because any node has changed since, in milliseconds since 1970.
+pub(in crate::reconciler) fn next_plans_ms(state: &ReconcilerState) -> Option<i64> {
+    let placement = state.placement.as_ref()?;
+    let is_due = placement.planned_revision != Some(placement.nodes.revision());
+    let is_due = is_due && !placement.nominated.is_empty() && state.model.lists.has_node_lists();
+    is_due.then(|| placement.planned_at_ms.saturating_add(PLANS_PAUSE_MS))
+}
+
+/// Plans the nominated workloads that have changed, or whose nodes have; and all of them if any node has changed, since a
+/// placement without victims replaces one with victims, but not more often than once in [`PLANS_PAUSE_MS`]. Costs a plan for
+/// each.
 pub(in crate::reconciler) fn advance_nominations(state: &mut ReconcilerState, now_ms: i64) {
     let Some(placement) = &mut state.placement else {
         return;
@@ -58,19 +71,24 @@ pub(in crate::reconciler) fn advance_nominations(state: &mut ReconcilerState, no
     if !state.model.lists.has_node_lists() {
         return;
     }
-    let revision = Some(placement.nodes.revision());
-    let due = std::mem::take(&mut placement.due);
-    let is_unchanged = placement.planned_revision == revision;
-    placement.planned_revision = revision;
+    let mut keys = std::mem::take(&mut placement.due);
     let is_overdue = next_deadline_ms(state).is_some_and(|at_ms| at_ms <= now_ms);
+    let are_all_due = next_plans_ms(state).is_some_and(|at_ms| at_ms <= now_ms);
     let Some(placement) = &mut state.placement else {
         return;
     };
-    let keys = if is_unchanged && !is_overdue {
-        due
+    if is_overdue || are_all_due {
+        placement.planned_revision = Some(placement.nodes.revision());
+        placement.planned_at_ms = now_ms;
+        keys.clone_from(&placement.nominated);
     } else {
-        placement.nominated.clone()
-    };
+        let changed = placement.nominated.iter().filter(|key| {
+            let nodes = placement.reserved.get(*key);
+            nodes.is_none_or(|it| placement.nodes.has_changed(it))
+        });
+        keys.extend(changed.cloned());
+    }
+    placement.nodes.forget_changes();
     for key in keys {
         advance(state, &key, now_ms);
     }

@@ -3,7 +3,7 @@
 use super::clusters::{BuiltCluster, ModelCluster, ModelJob, SMALL, set_budget, set_host};
 use super::properties::{cluster_tapes, summary};
 use crate::model::choices::{Choices, check};
-use lockkeeper_preemption::gang::{DisruptionMode, SchedulerCompatibility};
+use lockkeeper_preemption::gang::{DisruptionMode, SchedulerCompatibility, release_unused};
 use lockkeeper_preemption::placement::UsedIds;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn apply_random_event(built: &mut BuiltCluster, town: &ModelCluster, dice: &mut 
             for host in &built.hosts {
                 used.mark_host(*host);
             }
-            built.cluster.release_unused(used);
+            release_unused(&mut built.cluster, used);
         }
         5 => built
             .cluster

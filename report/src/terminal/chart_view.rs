@@ -106,7 +106,10 @@ fn legend_entries(canvas: &Canvas<'_>, columns: &ChartColumns, cursor: u16) -> V
         format!("{name} {amount}")
     };
     let series = columns.series.iter().enumerate();
-    let series = series.map(|(at, it)| (palette.series(at), text(&it.name, &it.values)));
+    let series = series.map(|(at, it)| {
+        let mark = palette.stack(&it.class, at);
+        (mark, text(&it.name, &it.values))
+    });
     let lines = columns.lines.iter();
     let lines = lines.map(|it| (palette.limit(&it.class), text(&it.name, &it.values)));
     std::iter::once((cursor_mark, time))
@@ -163,7 +166,9 @@ fn draw_columns(canvas: &mut Canvas<'_>, plot: Rect, columns: &ChartColumns) {
         let levels: Vec<i64> = levels.collect();
         for row in 0..plot.height {
             let y = plot.bottom().saturating_sub(row).saturating_sub(1);
-            if let Some(mark) = stack_mark(canvas, &levels, i64::from(row).saturating_mul(8)) {
+            if let Some(mark) =
+                stack_mark(canvas, columns, &levels, i64::from(row).saturating_mul(8))
+            {
                 canvas.glyph((x, y), mark);
             }
         }
@@ -180,7 +185,12 @@ fn draw_columns(canvas: &mut Canvas<'_>, plot: Rect, columns: &ChartColumns) {
 
 /// The glyph of the cell that begins at a level: the part of the stack with most of it, or at the end of the stack the
 /// part of the cell.
-fn stack_mark(canvas: &Canvas<'_>, levels: &[i64], from: i64) -> Option<Mark> {
+fn stack_mark(
+    canvas: &Canvas<'_>,
+    columns: &ChartColumns,
+    levels: &[i64],
+    from: i64,
+) -> Option<Mark> {
     let end = levels.last().copied().unwrap_or_default();
     if end <= from {
         return None;
@@ -195,7 +205,8 @@ fn stack_mark(canvas: &Canvas<'_>, levels: &[i64], from: i64) -> Option<Mark> {
         }
         below = *level;
     }
-    let mark = canvas.palette.series(largest.1);
+    let class = columns.series.get(largest.1).map_or("", |it| &*it.class);
+    let mark = canvas.palette.stack(class, largest.1);
     let eighths = usize::try_from(end.saturating_sub(from)).unwrap_or_default();
     let partial = eighths.checked_sub(1).and_then(|it| EIGHTHS.get(it));
     Some(Mark {

@@ -13,8 +13,8 @@ use crate::simulation::Simulation;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
-/// The cells of a simulation, and the most of the names of measures.
-const SIMULATION_WIDTH: u16 = 26;
+/// The least and the most cells of a simulation, and the most of the names of measures.
+const SIMULATION_WIDTHS: (u16, u16) = (18, 28);
 const NAME_WIDTH_MAX: usize = 32;
 
 /// The most rows for the reasons and assumptions.
@@ -57,7 +57,13 @@ impl Pane for ComparisonView {
         let names = rows.iter().map(|it| it.name.chars().count());
         let width = names.max().unwrap_or_default().min(NAME_WIDTH_MAX);
         let (_, beside) = split_left(area, cells(width).saturating_add(1));
-        let fitting = beside.width.checked_div(SIMULATION_WIDTH.saturating_add(1));
+        let (least, most) = SIMULATION_WIDTHS;
+        let each = beside.width.checked_div(cells(context.simulations.len()));
+        let each = each
+            .unwrap_or_default()
+            .saturating_sub(1)
+            .clamp(least, most);
+        let fitting = beside.width.checked_div(each.saturating_add(1));
         let fitting = usize::from(fitting.unwrap_or_default().max(1));
         let last = context.simulations.len().saturating_sub(fitting);
         self.first = self.first.min(last);
@@ -67,7 +73,7 @@ impl Pane for ComparisonView {
         let (table, notes_area) = split_bottom(area, notes_height);
         let (heads, body) = split_top(table, 2);
         let columns = [Column {
-            width: SIMULATION_WIDTH,
+            width: each,
             is_right: false,
         }]
         .repeat(fitting);

@@ -44,7 +44,7 @@ pub(crate) struct GanttView {
 
 impl Pane for GanttView {
     fn keys(&self) -> &'static str {
-        "↑↓ select  Enter/g preemptor  e next  b back  +/- ←→ time"
+        "↑↓ select  g preemptor  e next  b back  +- ←→ time"
     }
 
     fn handle(&mut self, key: Key, context: Context<'_, '_>) -> Handled {
@@ -97,10 +97,14 @@ impl Pane for GanttView {
             canvas.text(row(body, 0), "No workloads.", Style::new());
             return;
         };
+        let window = self.window(usize::from(body.height), rows);
         if let Some(link) = rows.link(data.histories(), job, self.link) {
             draw_time_mark(canvas, axis, scale, link);
+            let ends = [rows.row_of(job), rows.row_of(link.other)];
+            let column = scale.column(link.at_s);
+            draw_line(canvas, (body, axis.x), window.start, (ends, column));
         }
-        for (offset, at) in (0_u16..).zip(self.window(usize::from(body.height), rows)) {
+        for (offset, at) in (0_u16..).zip(window) {
             let line = row(body, offset);
             match rows.rows.get(at) {
                 Some(GanttRow::Heading { queue, count }) => {
@@ -275,11 +279,34 @@ fn draw_time_mark(canvas: &mut Canvas<'_>, axis: Rect, scale: TimeScale, link: P
     let Some(column) = scale.column(link.at_s) else {
         return;
     };
-    let mark = Mark {
-        glyph: if link.is_victim { '▼' } else { '▲' },
-        style: canvas.palette.heading(),
+    let mark = Rect {
+        x: axis.x.saturating_add(column),
+        width: 1,
+        ..axis
     };
-    canvas.glyph((axis.x.saturating_add(column), axis.y), mark);
+    canvas.restyle(mark, canvas.palette.selected());
+}
+
+/// A line between the rows of a preemptor and its victim, at the time of the preemption. Bars are drawn over it.
+fn draw_line(
+    canvas: &mut Canvas<'_>,
+    (body, left): (Rect, u16),
+    first_row: usize,
+    (ends, column): ([usize; 2], Option<u16>),
+) {
+    let Some(column) = column else { return };
+    let [from, to] = ends;
+    let mark = Mark {
+        glyph: '┊',
+        style: canvas.palette.dim(),
+    };
+    for offset in 0..body.height {
+        let row = first_row.saturating_add(usize::from(offset));
+        if row > from.min(to) && row < from.max(to) {
+            let y = body.y.saturating_add(offset);
+            canvas.glyph((left.saturating_add(column), y), mark);
+        }
+    }
 }
 
 fn draw_heading(
@@ -321,7 +348,6 @@ fn draw_name(
         );
     }
     let (_, text) = split_left(area, 2);
-    let (text, _) = split_bottom(text, 0);
     let text = Rect {
         width: text.width.saturating_sub(1),
         ..text

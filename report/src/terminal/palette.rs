@@ -58,9 +58,16 @@ impl Palette {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// The part of a stack with an index.
-    pub(crate) fn series(self, at: usize) -> Mark {
-        self.mark(&SERIES_GLYPHS, &SERIES_COLORS, at)
+    /// The part of a stack with an index and a class of the report: states look as in the Gantt chart, except that an area
+    /// of pending workloads is an area.
+    pub(crate) fn stack(self, class: &str, at: usize) -> Mark {
+        let state = IntervalState::ALL.into_iter();
+        let mut state = state.filter(|it| it.class() == class);
+        match state.next() {
+            Some(IntervalState::Pending) => self.plain('░', Color::Reset),
+            Some(state) => self.state(state),
+            None => self.series(at),
+        }
     }
 
     /// The class of waits with an index.
@@ -111,6 +118,11 @@ impl Palette {
             Style::new()
         };
         Mark { glyph, style }
+    }
+
+    /// The part of a stack with an index.
+    fn series(self, at: usize) -> Mark {
+        self.mark(&SERIES_GLYPHS, &SERIES_COLORS, at)
     }
 
     fn mark(self, glyphs: &[char], colors: &[Color], at: usize) -> Mark {

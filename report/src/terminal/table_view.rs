@@ -15,7 +15,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 /// The cells of the columns, except the first and the last one, which have what remains.
-const WIDTHS: [u16; 8] = [16, 8, 11, 11, 12, 11, 10, 11];
+const WIDTHS: [u16; 8] = [16, 9, 12, 12, 12, 11, 10, 11];
 
 /// The least and the most cells of the name, and the least of the last column.
 const NAME_WIDTHS: (u16, u16) = (12, 40);
@@ -157,7 +157,8 @@ impl TableView {
         let mut free = width.saturating_sub(name);
         for at in self.first..=last {
             let column = width_of(at).min(free.saturating_sub(1));
-            if column == 0 {
+            // Numbers and times are never cut.
+            if column < width_of(at) && at > self.first {
                 break;
             }
             free = free.saturating_sub(column.saturating_add(1));

@@ -15,8 +15,8 @@ use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
 /// The cells of a bar, and those of the nominal quota.
-const BAR_WIDTH: u16 = 16;
-const NOMINAL_WIDTH: u16 = 10;
+const BAR_WIDTH: u16 = 12;
+const NOMINAL_WIDTH: u16 = 8;
 
 /// The deepest level with an indentation of its own.
 const DEPTH_MAX: usize = 8;
@@ -105,8 +105,8 @@ impl Layout {
         let column = |width: u16, is_right: bool| Column { width, is_right };
         let mut columns = vec![column(0, false)];
         columns.extend(has_kinds.then(|| column(12, false)));
-        columns.push(column(if has_kinds { 16 } else { 9 }, false));
-        columns.extend([column(9, true), column(9, true)]);
+        columns.push(column(if has_bars { 14 } else { 9 }, false));
+        columns.extend([column(9, true), column(8, true)]);
         columns.extend(has_bars.then(|| column(BAR_WIDTH, false)));
         columns.extend([column(8, true), column(9, true)]);
         let others = columns.iter().skip(1);
@@ -126,9 +126,19 @@ impl Layout {
         let mut heads = vec!["Name"];
         heads.extend(self.has_kinds.then_some("Kind"));
         heads.extend(["Resource", "Nominal", "Mean use"]);
-        heads.extend(self.has_bars.then_some("Use of nominal"));
-        heads.extend(["Use", "Peak use"]);
+        heads.extend(self.has_bars.then_some("Use"));
+        heads.extend([if self.has_bars { "" } else { "Use" }, "Peak use"]);
         heads
+    }
+
+    /// The name of a resource, without its domain if there is no space for it.
+    fn resource_text(&self, resource: &str) -> String {
+        let at = if self.has_kinds { 2 } else { 1 };
+        let width = self.columns.get(at).map_or(0, |it| it.width);
+        match resource.rsplit_once('/') {
+            Some((_, name)) if resource.chars().count() > usize::from(width) => format!("…/{name}"),
+            _ => resource.to_owned(),
+        }
     }
 
     fn draw(
@@ -157,7 +167,8 @@ impl Layout {
         let peak = amount_text(&it.resource, it.peak);
         let mut texts = vec![name.as_str()];
         texts.extend(self.has_kinds.then_some(kind));
-        texts.extend([it.resource.as_str(), &nominal, &used]);
+        let resource = self.resource_text(&it.resource);
+        texts.extend([resource.as_str(), &nominal, &used]);
         texts.extend(self.has_bars.then_some(""));
         texts.extend([share.as_str(), &peak]);
         draw_cells(canvas, line, &self.columns, texts, Style::new());

@@ -17,7 +17,10 @@ use ratatui_core::style::Style;
 
 /// The cells of the numbers, and of the durations.
 const NUMBER_WIDTH: u16 = 9;
-const DURATION_WIDTH: u16 = 10;
+const DURATION_WIDTH: u16 = 11;
+
+/// At this width there is space for the numbers of workloads.
+const WIDTH_WITH_NUMBERS: u16 = 78;
 
 /// The most cells of names.
 const NAME_WIDTH_MAX: u16 = 32;
@@ -63,14 +66,7 @@ impl Pane for WaitView {
         let (_, area) = split_top(area, legend_rows);
         let columns = columns(area.width);
         let (head, body) = split_top(area, 1);
-        let heads = [
-            "",
-            "Share of workloads",
-            "Workloads",
-            "Median",
-            "95 %",
-            "Longest",
-        ];
+        let heads = ["", "Share", "Workloads", "Median", "95 %", "Longest"];
         draw_cells(canvas, head, &columns, heads, canvas.palette.heading());
         let window = self.list.window(usize::from(body.height), lines.len());
         let selected = self.list.selected(lines.len());
@@ -139,16 +135,21 @@ fn class_mark(canvas: &Canvas<'_>, at: usize, count: usize) -> Mark {
 /// Name, bar, number of workloads, median, 95 % and longest.
 fn columns(width: u16) -> [Column; 6] {
     let column = |width: u16, is_right: bool| Column { width, is_right };
-    let name = width.div_euclid(4).min(NAME_WIDTH_MAX);
+    let name = width.div_euclid(5).min(NAME_WIDTH_MAX);
+    let number = if width < WIDTH_WITH_NUMBERS {
+        0
+    } else {
+        NUMBER_WIDTH
+    };
     let duration = column(DURATION_WIDTH, true);
-    let fixed = NUMBER_WIDTH
+    let fixed = number
         .saturating_add(DURATION_WIDTH.saturating_mul(3))
         .saturating_add(5);
     let bar = width.saturating_sub(name).saturating_sub(fixed);
     [
         column(name, false),
         column(bar, false),
-        column(NUMBER_WIDTH, true),
+        column(number, true),
         duration,
         duration,
         duration,

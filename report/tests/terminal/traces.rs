@@ -52,13 +52,15 @@ pub(crate) fn example(name: impl Fn(&str) -> String) -> JobTrace {
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
+        let mut other = quota.clone();
+        other["nominal"] = json!(2_000);
         let gpu = json!({"resource": "example.com/gpu", "nominal": 4});
         json!({
             "name": name(queue), "cohort": name("research"),
             "resourceGroups": [{"resources": ["cpu", "example.com/gpu"], "flavors": [
                 {"name": name("spot"), "quotas": [quota, gpu]},
                 {"name": name("on-demand"), "quotas": [
-                    {"resource": "cpu", "nominal": 2_000}, {"resource": "example.com/gpu", "nominal": 0},
+                    other, {"resource": "example.com/gpu", "nominal": 0},
                 ]},
             ]}],
             "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},

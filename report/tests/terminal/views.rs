@@ -30,13 +30,13 @@ fn quota_tree_matches_snapshots() {
 
 #[test]
 fn use_of_cohort_matches_snapshots() {
-    check("use-of-cohort", "3");
+    check("use-of-cohort", "3↓↓→→→→→→→→→→");
 }
 
 #[test]
 fn use_of_queue_matches_snapshots() {
-    // The ClusterQueue that borrows, through the quota tree.
-    check("use-of-queue", "2⇟⇱↓↓↓↓\n");
+    // Through the quota tree.
+    check("use-of-queue", "2⇟⇱↓↓↓↓↓↓\n→→→→→→→→→→→→");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn workloads_over_time_match_snapshots() {
 
 #[test]
 fn gantt_chart_matches_snapshots() {
-    check("gantt", "5");
+    check("gantt", "5⇟⇱");
 }
 
 #[test]

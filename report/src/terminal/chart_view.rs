@@ -4,7 +4,7 @@ use super::areas::{split_bottom, split_left, split_top};
 use super::canvas::Canvas;
 use super::chart_columns::ChartColumns;
 use super::motion::Motion;
-use super::palette::Mark;
+use super::palette::{DIM, HEADING, Mark, limit_mark};
 use crate::amount_text::amount_text;
 use crate::stacked_chart::StackedChart;
 use crate::svg_path::position;
@@ -70,7 +70,7 @@ impl ChartView {
         };
         self.cursor = self.cursor.min(width.saturating_sub(1));
         let (title, rest) = split_top(area, 1);
-        canvas.text(title, &columns.title, canvas.palette.heading());
+        canvas.text(title, &columns.title, HEADING);
         let (legend, _) = split_top(rest, LEGEND_ROWS_MAX.min(rest.height.div_euclid(3)));
         let rows = canvas.legend(legend, &legend_entries(canvas, columns, self.cursor));
         let (_, rest) = split_top(rest, rows);
@@ -82,7 +82,7 @@ impl ChartView {
         columns.scale.draw_axis(canvas, axis);
         let cursor = Mark {
             glyph: '▲',
-            style: canvas.palette.heading(),
+            style: HEADING,
         };
         canvas.glyph((axis.x.saturating_add(self.cursor), axis.y), cursor);
     }
@@ -98,7 +98,7 @@ fn legend_entries(canvas: &Canvas<'_>, columns: &ChartColumns, cursor: u16) -> V
     }
     let cursor_mark = Mark {
         glyph: '▲',
-        style: palette.heading(),
+        style: HEADING,
     };
     let text = |name: &str, values: &[i64]| {
         let value = values.get(usize::from(cursor)).copied();
@@ -111,7 +111,7 @@ fn legend_entries(canvas: &Canvas<'_>, columns: &ChartColumns, cursor: u16) -> V
         (mark, text(&it.name, &it.values))
     });
     let lines = columns.lines.iter();
-    let lines = lines.map(|it| (palette.limit(&it.class), text(&it.name, &it.values)));
+    let lines = lines.map(|it| (limit_mark(&it.class), text(&it.name, &it.values)));
     std::iter::once((cursor_mark, time))
         .chain(series)
         .chain(lines)
@@ -119,7 +119,7 @@ fn legend_entries(canvas: &Canvas<'_>, columns: &ChartColumns, cursor: u16) -> V
 }
 
 fn draw_value_axis(canvas: &mut Canvas<'_>, labels: Rect, columns: &ChartColumns) {
-    let style = canvas.palette.dim();
+    let style = DIM;
     let (texts, _) = split_left(labels, labels.width.saturating_sub(1));
     for mark in columns.marks.iter().rev() {
         let Some(y) = mark_row(labels, *mark, columns.value_max()) else {
@@ -176,7 +176,7 @@ fn draw_columns(canvas: &mut Canvas<'_>, plot: Rect, columns: &ChartColumns) {
             let value = value_of(&line.values);
             let row = mark_row(plot, value, columns.value_max());
             if let Some(y) = row.filter(|_| value > 0) {
-                let mark = canvas.palette.limit(&line.class);
+                let mark = limit_mark(&line.class);
                 canvas.glyph((x, y), mark);
             }
         }

@@ -6,6 +6,7 @@ use super::cell_row::{Column, column_areas};
 use super::key::Key;
 use super::list_state::ListState;
 use super::motion::Motion;
+use super::palette::{DIM, HEADING, SELECTED};
 use super::pane::{Context, Handled, Pane};
 use super::simulation_data::SimulationData;
 use crate::comparison_rows::{ComparisonRow, comparison_rows};
@@ -57,12 +58,12 @@ impl Pane for ComparisonView {
         let names = rows.iter().map(|it| it.name.chars().count());
         let width = names.max().unwrap_or_default().min(NAME_WIDTH_MAX);
         let (_, beside) = split_left(area, cells(width).saturating_add(1));
-        let (least, most) = SIMULATION_WIDTHS;
+        let (narrow, wide) = SIMULATION_WIDTHS;
         let each = beside.width.checked_div(cells(context.simulations.len()));
         let each = each
             .unwrap_or_default()
             .saturating_sub(1)
-            .clamp(least, most);
+            .clamp(narrow, wide);
         let fitting = beside.width.checked_div(each.saturating_add(1));
         let fitting = usize::from(fitting.unwrap_or_default().max(1));
         let last = context.simulations.len().saturating_sub(fitting);
@@ -94,11 +95,11 @@ impl Pane for ComparisonView {
                 canvas.text(place, &text, Style::new());
             }
             if at == selected {
-                canvas.restyle(line, canvas.palette.selected());
+                canvas.restyle(line, SELECTED);
             }
         }
         for (offset, note) in (0..notes_height).zip(&notes) {
-            canvas.text(row(notes_area, offset), note, canvas.palette.dim());
+            canvas.text(row(notes_area, offset), note, DIM);
         }
     }
 }
@@ -116,7 +117,7 @@ fn draw_heads(
     first: usize,
     context: Context<'_, '_>,
 ) {
-    let style = canvas.palette.heading();
+    let style = HEADING;
     let (names, beside) = split_left(area, cells(width).saturating_add(1));
     canvas.text(row(names, 0), "Measure", style);
     let shown = context.simulations.iter().enumerate().skip(first);

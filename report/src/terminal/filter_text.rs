@@ -24,12 +24,12 @@ impl FilterText {
             Key::Backspace => {
                 self.text.pop();
             }
-            Key::Char(char) if !char.is_control() => {
-                if self.text.chars().count() < CHARACTERS_MAX {
-                    self.text.push(char);
-                }
-            }
+            Key::Char(char) if !char.is_control() && !self.is_full() => self.text.push(char),
             _ => {}
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.chars().count() >= CHARACTERS_MAX
     }
 }

@@ -3,6 +3,7 @@
 use super::areas::{cells, row, split_top};
 use super::canvas::Canvas;
 use super::gantt_rows::{GanttRows, PreemptionLink};
+use super::palette::{DIM, HEADING};
 use super::simulation_data::SimulationData;
 use crate::simulation::Simulation;
 use crate::time_text::duration_text;
@@ -17,16 +18,12 @@ pub(crate) fn draw_detail(
     (job, chosen): (usize, usize),
 ) {
     let (head, links) = split_top(area, 1);
-    canvas.text(
-        head,
-        &workload_text(data, job).unwrap_or_default(),
-        canvas.palette.heading(),
-    );
+    canvas.text(head, &workload_text(data, job).unwrap_or_default(), HEADING);
     let rows: &GanttRows = data.gantt_rows();
     let count = rows.links_count(data.histories(), job);
     if count == 0 {
         let text = "It is not preempted, and preempts no workload.";
-        canvas.text(row(links, 0), text, canvas.palette.dim());
+        canvas.text(row(links, 0), text, DIM);
         return;
     }
     let height = usize::from(links.height);

@@ -107,18 +107,17 @@ impl GanttRows {
             is_victim: true,
         })
     }
+}
 
-    /// Returns how a workload takes part in the preemptions of another one: as preemptor, and as victim.
-    pub(crate) fn roles(
-        &self,
-        histories: &[WorkloadHistory],
-        job: usize,
-        of: usize,
-    ) -> (bool, bool) {
-        let is_by = |victim: usize, by: usize| {
-            let history = histories.get(victim);
-            history.is_some_and(|it| it.preemptions.iter().any(|it| it.by == by))
-        };
-        (is_by(of, job), is_by(job, of))
-    }
+/// Returns how a workload takes part in the preemptions of another one: as preemptor, and as victim.
+pub(crate) fn preemption_roles(
+    histories: &[WorkloadHistory],
+    job: usize,
+    of: usize,
+) -> (bool, bool) {
+    let is_by = |victim: usize, by: usize| {
+        let history = histories.get(victim);
+        history.is_some_and(|it| it.preemptions.iter().any(|it| it.by == by))
+    };
+    (is_by(of, job), is_by(job, of))
 }

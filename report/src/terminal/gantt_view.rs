@@ -4,11 +4,11 @@ use super::areas::{row, split_bottom, split_left, split_top};
 use super::canvas::Canvas;
 use super::gantt_bars::column_states;
 use super::gantt_detail::draw_detail;
-use super::gantt_rows::{GanttRow, GanttRows, PreemptionLink};
+use super::gantt_rows::{GanttRow, GanttRows, PreemptionLink, preemption_roles};
 use super::key::Key;
 use super::list_state::ListState;
 use super::motion::Motion;
-use super::palette::Mark;
+use super::palette::{DIM, HEADING, Mark, SELECTED};
 use super::pane::{Context, Handled, Pane};
 use super::simulation_data::SimulationData;
 use super::time_scale::TimeScale;
@@ -268,7 +268,7 @@ fn draw_note(canvas: &mut Canvas<'_>, area: Rect) {
 fn legend_entries(canvas: &Canvas<'_>) -> Vec<(Mark, String)> {
     let states = IntervalState::ALL.into_iter();
     let states = states.map(|it| (canvas.palette.state(it), it.label().to_owned()));
-    let style = canvas.palette.heading();
+    let style = HEADING;
     let roles = [('▲', "Preemptor"), ('▼', "Victim")];
     let roles = roles.map(|(glyph, text)| (Mark { glyph, style }, text.to_owned()));
     states.chain(roles).collect()
@@ -284,7 +284,7 @@ fn draw_time_mark(canvas: &mut Canvas<'_>, axis: Rect, scale: TimeScale, link: P
         width: 1,
         ..axis
     };
-    canvas.restyle(mark, canvas.palette.selected());
+    canvas.restyle(mark, SELECTED);
 }
 
 /// A line between the rows of a preemptor and its victim, at the time of the preemption. Bars are drawn over it.
@@ -298,7 +298,7 @@ fn draw_line(
     let [from, to] = ends;
     let mark = Mark {
         glyph: '┊',
-        style: canvas.palette.dim(),
+        style: DIM,
     };
     for offset in 0..body.height {
         let row = first_row.saturating_add(usize::from(offset));
@@ -318,7 +318,7 @@ fn draw_heading(
     let queue = data.simulation.trace.cluster_queues.get(queue);
     let name = queue.map_or("", |it| &*it.name);
     let text = format!("{name} ({count})");
-    canvas.text(line, &text, canvas.palette.heading());
+    canvas.text(line, &text, HEADING);
 }
 
 /// The name of a workload, with a mark if it takes part in preemptions of the selected one.
@@ -328,8 +328,8 @@ fn draw_name(
     data: &SimulationData<'_>,
     (job, selected): (usize, usize),
 ) {
-    let (is_preemptor, is_victim) = data.gantt_rows().roles(data.histories(), job, selected);
-    let style = canvas.palette.heading();
+    let (is_preemptor, is_victim) = preemption_roles(data.histories(), job, selected);
+    let style = HEADING;
     if is_preemptor {
         canvas.glyph(
             (area.x, area.y),
@@ -355,7 +355,7 @@ fn draw_name(
     let name = data.simulation.trace.jobs.get(job);
     canvas.text(text, name.map_or("", |it| &*it.name), Style::new());
     if job == selected {
-        canvas.restyle(text, canvas.palette.selected());
+        canvas.restyle(text, SELECTED);
     }
 }
 

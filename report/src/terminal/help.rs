@@ -2,6 +2,7 @@
 
 use super::areas::{row, split_left};
 use super::canvas::Canvas;
+use super::palette::HEADING;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
 
@@ -27,7 +28,7 @@ pub(crate) fn draw_help(canvas: &mut Canvas<'_>, area: Rect) {
     for (offset, (keys, text)) in (0_u16..).zip(KEYS) {
         let line = row(area, offset);
         let (left, right) = split_left(line, KEY_WIDTH);
-        canvas.text(left, keys, canvas.palette.heading());
+        canvas.text(left, keys, HEADING);
         canvas.text(right, text, Style::new());
     }
 }

@@ -45,8 +45,8 @@ impl ListState {
         self.page = height;
         self.selected = self.selected(count);
         let least = self.selected.saturating_add(1).saturating_sub(height);
-        let last = count.saturating_sub(height);
-        self.top = self.top.clamp(least, self.selected.max(least)).min(last);
+        let bottom = count.saturating_sub(height);
+        self.top = self.top.clamp(least, self.selected.max(least)).min(bottom);
         self.top..self.top.saturating_add(height).min(count)
     }
 }

@@ -29,6 +29,15 @@ const WAIT_COLORS: [Color; 6] = [
     Color::LightRed,
 ];
 
+/// The style of headings.
+pub(crate) const HEADING: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// The style of notes and axes.
+pub(crate) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+
+/// The style of a selected row.
+pub(crate) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);
+
 /// A glyph and its style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -43,21 +52,6 @@ pub(crate) struct Palette {
 }
 
 impl Palette {
-    /// The style of a heading.
-    pub(crate) fn heading(self) -> Style {
-        Style::new().add_modifier(Modifier::BOLD)
-    }
-
-    /// The style of notes and axes.
-    pub(crate) fn dim(self) -> Style {
-        Style::new().add_modifier(Modifier::DIM)
-    }
-
-    /// The style of a selected row.
-    pub(crate) fn selected(self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
-    }
-
     /// The part of a stack with an index and a class of the report: states look as in the Gantt chart, except that an area
     /// of pending workloads is an area.
     pub(crate) fn stack(self, class: &str, at: usize) -> Mark {
@@ -98,19 +92,6 @@ impl Palette {
         self.plain('█', Color::Blue)
     }
 
-    /// The line of a limit by its class in the report.
-    pub(crate) fn limit(self, class: &str) -> Mark {
-        let glyph = match class {
-            "nominal" => '━',
-            "limit" => '┅',
-            _ => '┈',
-        };
-        Mark {
-            glyph,
-            style: Style::new().add_modifier(Modifier::BOLD),
-        }
-    }
-
     fn plain(self, glyph: char, color: Color) -> Mark {
         let style = if self.has_colors {
             Style::new().fg(color)
@@ -129,6 +110,19 @@ impl Palette {
         let at = at.checked_rem(glyphs.len()).unwrap_or_default();
         let glyph = glyphs.get(at).copied().unwrap_or('█');
         self.plain(glyph, colors.get(at).copied().unwrap_or(Color::Reset))
+    }
+}
+
+/// Returns the line of a limit by its class in the report.
+pub(crate) fn limit_mark(class: &str) -> Mark {
+    let glyph = match class {
+        "nominal" => '━',
+        "limit" => '┅',
+        _ => '┈',
+    };
+    Mark {
+        glyph,
+        style: HEADING,
     }
 }
 

@@ -6,6 +6,7 @@ use super::chart_view::ChartView;
 use super::key::Key;
 use super::list_state::ListState;
 use super::motion::Motion;
+use super::palette::DIM;
 use super::pane::{Context, Handled, Pane};
 use crate::stacked_chart::ChartSize;
 use crate::state_plot::state_chart;
@@ -40,7 +41,7 @@ impl Pane for StatesView {
         self.list.select(at);
         let (head, area) = split_top(area, 1);
         let number = format!("{} of {count}", at.saturating_add(1));
-        canvas.text(head, &number, canvas.palette.dim());
+        canvas.text(head, &number, DIM);
         let data = context.shown;
         let queues = &data.simulation.trace.cluster_queues;
         let queue = at.checked_sub(1).and_then(|it| queues.get(it));

@@ -7,6 +7,7 @@ use super::filter_text::FilterText;
 use super::key::Key;
 use super::list_state::ListState;
 use super::motion::Motion;
+use super::palette::{DIM, HEADING, SELECTED};
 use super::pane::{Context, Handled, Pane};
 use super::workload_order::{Sorting, ordered_workloads};
 use crate::simulation::WORKLOADS_MAX;
@@ -103,7 +104,7 @@ impl Pane for TableView {
             let line = row(body, offset);
             draw_cells(canvas, line, &shown, texts, Style::new());
             if at == selected {
-                canvas.restyle(line, canvas.palette.selected());
+                canvas.restyle(line, SELECTED);
             }
         }
     }
@@ -133,8 +134,8 @@ impl TableView {
 
     /// The visible columns with their widths: the name, and others with the selected one among them.
     fn fit_columns(&mut self, width: u16) -> Vec<(usize, Column)> {
-        let (least, most) = NAME_WIDTHS;
-        let name = width.div_euclid(4).clamp(least, most);
+        let (narrow, wide) = NAME_WIDTHS;
+        let name = width.div_euclid(4).clamp(narrow, wide);
         let width_of = |at: usize| {
             let middle = at.checked_sub(1).and_then(|it| WIDTHS.get(it));
             middle.copied().unwrap_or(LAST_WIDTH_MIN)
@@ -191,10 +192,10 @@ impl TableView {
         });
         let heads: Vec<String> = heads.collect();
         let texts = heads.iter().map(String::as_str);
-        draw_cells(canvas, head, shown, texts, canvas.palette.heading());
+        draw_cells(canvas, head, shown, texts, HEADING);
         let places = columns.iter().zip(column_areas(head, shown));
         for (_, place) in places.filter(|((at, _), _)| *at == self.column) {
-            canvas.restyle(place, canvas.palette.selected());
+            canvas.restyle(place, SELECTED);
         }
     }
 
@@ -220,6 +221,6 @@ impl TableView {
                 "{text}. The table has the {WORKLOADS_MAX} workloads with the longest waits, of {total}."
             );
         }
-        canvas.text(area, &text, canvas.palette.dim());
+        canvas.text(area, &text, DIM);
     }
 }

@@ -6,7 +6,7 @@ use super::comparison_view::ComparisonView;
 use super::gantt_view::GanttView;
 use super::help::draw_help;
 use super::key::{Key, Next};
-use super::palette::Palette;
+use super::palette::{HEADING, Palette, SELECTED};
 use super::pane::{Context, Handled, Pane};
 use super::simulation_data::SimulationData;
 use super::states_view::StatesView;
@@ -200,7 +200,7 @@ impl<'a> TerminalReport<'a> {
         for (at, view) in View::ALL.into_iter().enumerate() {
             let text = format!("{} {}", at.saturating_add(1), view.name());
             let style = if view == self.view {
-                canvas.palette.selected()
+                SELECTED
             } else {
                 Style::new()
             };
@@ -224,13 +224,13 @@ impl<'a> TerminalReport<'a> {
             };
             title = format!("{title} │{number} {}", data.simulation.title());
         }
-        canvas.text(row, &title, canvas.palette.heading());
+        canvas.text(row, &title, HEADING);
     }
 }
 
 /// The keys of a view, and those of all views as far as there is space.
 fn draw_keys(canvas: &mut Canvas<'_>, row: Rect, pane: &dyn Pane, is_help_shown: bool) {
-    let style = canvas.palette.selected();
+    let style = SELECTED;
     canvas.restyle(row, style);
     if is_help_shown {
         canvas.text(row, "any key: back", style);

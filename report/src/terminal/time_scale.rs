@@ -1,7 +1,7 @@
 //! Time as columns of a terminal.
 
 use super::canvas::Canvas;
-use super::palette::Mark;
+use super::palette::{DIM, Mark};
 use crate::svg_path::position;
 use crate::time_text::{duration_text, time_marks};
 use ratatui_core::layout::Rect;
@@ -38,7 +38,7 @@ impl TimeScale {
 
     /// Draws the marks of the axis into a row.
     pub(crate) fn draw_axis(&self, canvas: &mut Canvas<'_>, row: Rect) {
-        let style = canvas.palette.dim();
+        let style = DIM;
         let count = i64::from(self.width).checked_div(CELLS_PER_MARK);
         let marks_s = time_marks(self.length_s, count.unwrap_or_default());
         let step_s = marks_s.get(1).copied().unwrap_or(self.length_s).max(1);

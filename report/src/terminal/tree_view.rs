@@ -6,7 +6,7 @@ use super::cell_row::{Column, column_areas, draw_cells};
 use super::key::Key;
 use super::list_state::ListState;
 use super::motion::Motion;
-use super::palette::Mark;
+use super::palette::{DIM, HEADING, Mark, SELECTED};
 use super::pane::{Context, Handled, Pane};
 use super::usage_rows::UsageRow;
 use super::view::View;
@@ -64,13 +64,13 @@ impl Pane for TreeView {
                 "{} more cohorts and ClusterQueues are left out.",
                 rows.omitted
             );
-            canvas.text(note, &text, canvas.palette.dim());
+            canvas.text(note, &text, DIM);
         } else {
             area.height = area.height.saturating_add(note.height);
         }
         let layout = Layout::new(area.width);
         let (head, body) = split_top(area, 1);
-        let heading = canvas.palette.heading();
+        let heading = HEADING;
         draw_cells(canvas, head, &layout.columns, layout.heads(), heading);
         let window = self.list.window(usize::from(body.height), rows.rows.len());
         let selected = self.list.selected(rows.rows.len());
@@ -82,7 +82,7 @@ impl Pane for TreeView {
             let is_named = it.is_first || at == first;
             layout.draw(canvas, line, it, is_named, until_s);
             if at == selected {
-                canvas.restyle(line, canvas.palette.selected());
+                canvas.restyle(line, SELECTED);
             }
         }
         if rows.rows.is_empty() {

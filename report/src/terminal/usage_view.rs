@@ -6,6 +6,7 @@ use super::chart_view::ChartView;
 use super::key::Key;
 use super::list_state::ListState;
 use super::motion::Motion;
+use super::palette::DIM;
 use super::pane::{Context, Handled, Pane};
 use crate::stacked_chart::StackedChart;
 use crate::usage_charts::{cohort_chart, queue_chart};
@@ -52,10 +53,10 @@ impl Pane for UsageView {
             return;
         };
         let number = format!("{} of {}  ", at.saturating_add(1), rows.len());
-        let written = canvas.text(head, &number, canvas.palette.dim());
+        let written = canvas.text(head, &number, DIM);
         let (_, rest) = split_left(head, written);
         let path = path(context, selected.node);
-        canvas.text(rest, &path, canvas.palette.dim());
+        canvas.text(rest, &path, DIM);
         let chart = || -> Option<StackedChart<'_>> {
             let usage = data.usage();
             let resource = &selected.resource;

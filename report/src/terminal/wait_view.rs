@@ -6,7 +6,7 @@ use super::cell_row::{Column, column_areas, draw_cells};
 use super::key::Key;
 use super::list_state::ListState;
 use super::motion::Motion;
-use super::palette::Mark;
+use super::palette::{DIM, HEADING, Mark, SELECTED};
 use super::pane::{Context, Handled, Pane};
 use super::simulation_data::WaitTable;
 use crate::amount_text::number_text;
@@ -67,23 +67,23 @@ impl Pane for WaitView {
         let columns = columns(area.width);
         let (head, body) = split_top(area, 1);
         let heads = ["", "Share", "Workloads", "Median", "95 %", "Longest"];
-        draw_cells(canvas, head, &columns, heads, canvas.palette.heading());
+        draw_cells(canvas, head, &columns, heads, HEADING);
         let window = self.list.window(usize::from(body.height), lines.len());
         let selected = self.list.selected(lines.len());
         for (offset, at) in (0_u16..).zip(window) {
             let place = row(body, offset);
             match lines.get(at) {
                 Some(Line::Title(title)) => {
-                    canvas.text(place, title, canvas.palette.heading());
+                    canvas.text(place, title, HEADING);
                 }
                 Some(Line::Row(it)) => draw_row(canvas, place, &columns, it),
                 Some(Line::Note(note)) => {
-                    canvas.text(place, note, canvas.palette.dim());
+                    canvas.text(place, note, DIM);
                 }
                 None => break,
             }
             if at == selected {
-                canvas.restyle(place, canvas.palette.selected());
+                canvas.restyle(place, SELECTED);
             }
         }
     }

@@ -53,7 +53,7 @@ pub(crate) fn example(name: impl Fn(&str) -> String) -> JobTrace {
             .unwrap()
             .extend(more.as_object().unwrap().clone());
         let mut other = quota.clone();
-        other["nominal"] = json!(2_000);
+        other["nominal"] = json!(500);
         let gpu = json!({"resource": "example.com/gpu", "nominal": 4});
         json!({
             "name": name(queue), "cohort": name("research"),
@@ -89,11 +89,11 @@ pub(crate) fn example(name: impl Fn(&str) -> String) -> JobTrace {
         "gracePeriodSeconds": 20,
         "jobs": [
             job("low", "team-a", 0, 0, "5"),
-            job("other", "team-b", 10, 0, "3"),
-            job("borrower", "team-c", 20, 0, "3"),
-            job("high", "team-a", 40, 7, "4"),
+            job("other", "team-b", 10, 0, "2"),
+            job("borrower", "team-c", 20, 0, "5"),
+            job("high", "team-a", 40, 7, "5"),
             job("huge", "team-b", 50, -3, "100"),
-            job("reclaimer", "team-b", 60, 0, "4"),
+            job("reclaimer", "team-b", 60, 0, "2"),
             job("later", "team-a", 300, 0, "1"),
         ],
         "changes": [{"at": 150, "clusterQueue": name("team-b"), "resourceGroups": changed}],

@@ -1,6 +1,6 @@
 //! Snapshots of all views in two sizes.
 
-use crate::screen::{text, type_keys};
+use crate::screen::{draw, text, type_keys};
 use crate::traces::{Simulated, two_configurations, with_workloads};
 use lockkeeper_report::{Key, Next, Simulation, TerminalReport, WORKLOADS_MAX};
 
@@ -12,7 +12,10 @@ fn check(name: &str, keys: &str) {
     let simulations = simulated.each_ref().map(Simulated::simulation);
     for (width, height) in SIZES {
         let mut report = TerminalReport::new(&simulations);
-        type_keys(&mut report, keys);
+        for key in keys.chars() {
+            draw(&mut report, width, height);
+            type_keys(&mut report, &key.to_string());
+        }
         let text = text(&mut report, width, height);
         insta::assert_snapshot!(format!("{name}-{width}x{height}"), text);
     }
@@ -41,12 +44,12 @@ fn use_of_queue_matches_snapshots() {
 
 #[test]
 fn workloads_over_time_match_snapshots() {
-    check("states", "4");
+    check("states", "4→→→→→");
 }
 
 #[test]
 fn gantt_chart_matches_snapshots() {
-    check("gantt", "5⇟⇱");
+    check("gantt", "5⇲");
 }
 
 #[test]

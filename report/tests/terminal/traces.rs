@@ -93,7 +93,7 @@ pub(crate) fn example(name: impl Fn(&str) -> String) -> JobTrace {
             job("borrower", "team-c", 20, 0, "5"),
             job("high", "team-a", 40, 7, "5"),
             job("huge", "team-b", 50, -3, "100"),
-            job("reclaimer", "team-b", 60, 0, "2"),
+            job("reclaimer", "team-b", 70, 0, "2"),
             job("later", "team-a", 300, 0, "1"),
         ],
         "changes": [{"at": 150, "clusterQueue": name("team-b"), "resourceGroups": changed}],

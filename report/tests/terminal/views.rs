@@ -49,7 +49,7 @@ fn workloads_over_time_match_snapshots() {
 
 #[test]
 fn gantt_chart_matches_snapshots() {
-    check("gantt", "5⇲");
+    check("gantt", "5⇲gbg");
 }
 
 #[test]

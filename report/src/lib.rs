@@ -1,7 +1,8 @@
 //! Reports of simulations: one HTML file with plots, without scripts, fonts or images from elsewhere.
 //!
-//! [`render`] writes the report of one or several [`Simulation`]s, [`plot_files`] each plot as an SVG file of its own. The
-//! same input gives the same bytes: coordinates are integers, and nothing depends on a clock.
+//! [`render`] writes the report of one or several [`Simulation`]s, [`plot_files`] each plot as an SVG file of its own, and
+//! [`TerminalReport`] draws the same views into the cells of a terminal. The same input gives the same bytes: coordinates are
+//! integers, and nothing depends on a clock.
 //!
 //! All names in a report are untrusted. Templates escape text and attributes; the data for the script is JSON without
 //! the character `<`; a Content-Security-Policy permits only the report's own script and style sheet.

@@ -6,7 +6,9 @@ use crate::signals::run_before_end;
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_report::{Key, Next, Simulation, TerminalReport};
 use ratatui::DefaultTerminal;
+use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::execute;
 use std::env;
 use std::io::{IsTerminal, stdin, stdout};
 use std::time::Duration;
@@ -16,8 +18,14 @@ struct Restoration;
 
 impl Drop for Restoration {
     fn drop(&mut self) {
-        ratatui::restore();
+        restore();
     }
+}
+
+fn restore() {
+    ratatui::restore();
+    // Nothing else can be done without a terminal.
+    let _ = execute!(stdout(), Show);
 }
 
 /// Returns an error if the flags or the terminal do not permit the views.
@@ -55,7 +63,7 @@ pub(crate) fn show(simulations: &[Simulation<'_>]) -> Result<(), Error> {
     let mut report = TerminalReport::new(simulations).with_colors(has_colors);
     // Dropped last. A panic restores the terminal before its message, too.
     let _restoration = Restoration;
-    run_before_end(ratatui::restore).context("cannot wait for signals")?;
+    run_before_end(restore).context("cannot wait for signals")?;
     let mut terminal = ratatui::try_init().context("cannot use the terminal")?;
     run(&mut terminal, &mut report).context("cannot use the terminal")
 }

@@ -104,7 +104,7 @@ impl WaitRow {
     }
 }
 
-/// Returns a count as a number of other computations.
+/// Returns a count as a signed number.
 pub(crate) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -68,7 +68,7 @@ impl Pane for ComparisonView {
         let fitting = usize::from(fitting.unwrap_or_default().max(1));
         let last = context.simulations.len().saturating_sub(fitting);
         self.first = self.first.min(last);
-        let notes = notes(&context.shown.simulation);
+        let notes = notes(&context.shown.simulation, rows);
         let notes_height = cells(notes.len().min(NOTE_ROWS_MAX));
         let notes_height = notes_height.min(area.height.saturating_sub(3).div_euclid(2));
         let (table, notes_area) = split_bottom(area, notes_height);
@@ -132,13 +132,20 @@ fn draw_heads(
     }
 }
 
-/// The reasons of preemptions and the assumptions of the shown simulation.
-fn notes(simulation: &Simulation<'_>) -> Vec<String> {
+/// What the differences are, and the reasons of preemptions and the assumptions of the shown simulation.
+fn notes(simulation: &Simulation<'_>, rows: &[ComparisonRow]) -> Vec<String> {
     let reasons = simulation.timeline.stats.preemptions_by_reason.iter();
     let reasons: Vec<String> = reasons
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     let mut notes = Vec::new();
+    let mut cells = rows.iter().flat_map(|it| &it.cells);
+    if cells.any(|it| it.change.is_some()) {
+        notes.push(
+            "In parentheses: the difference from the first configuration of the same trace"
+                .to_owned(),
+        );
+    }
     if !reasons.is_empty() {
         let reasons = reasons.join(", ");
         notes.push(format!("▸ Preemptions by reason: {reasons}."));

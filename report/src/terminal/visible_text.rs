@@ -4,7 +4,7 @@
 const CHARACTERS_PER_CELL: usize = 4;
 
 /// Returns the start of a text that is long enough for a width. Characters that could change what a terminal shows are
-/// replaced with U+FFFD: control characters, and those that have no width or turn the direction of others.
+/// replaced with U+FFFD: control characters, those that turn the direction of others, and those whose width is uncertain.
 pub(crate) fn visible_text(text: &str, width: u16) -> String {
     let most = usize::from(width).saturating_add(1);
     let chars = text.chars().take(most.saturating_mul(CHARACTERS_PER_CELL));
@@ -14,7 +14,9 @@ pub(crate) fn visible_text(text: &str, width: u16) -> String {
 fn visible_char(char: char) -> char {
     match char {
         '\t' | '\n' => ' ',
-        _ if char.is_control() || is_ignorable(char) => char::REPLACEMENT_CHARACTER,
+        _ if char.is_control() || is_ignorable(char) || is_joined(char) => {
+            char::REPLACEMENT_CHARACTER
+        }
         _ => char,
     }
 }
@@ -41,6 +43,11 @@ fn is_ignorable(char: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
     )
+}
+
+/// Whether the width of a character depends on the terminal and on those beside it: letters of flags, and tones of skin.
+fn is_joined(char: char) -> bool {
+    matches!(char, '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}')
 }
 
 #[cfg(test)]

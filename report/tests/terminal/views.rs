@@ -3,6 +3,7 @@
 use crate::screen::{draw, text, type_keys};
 use crate::traces::{Simulated, two_configurations, with_workloads};
 use lockkeeper_report::{Key, Next, Simulation, TerminalReport, WORKLOADS_MAX};
+use ratatui_core::style::Color;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 
@@ -80,6 +81,32 @@ fn all_views_fit_into_the_smallest_terminal() {
     insta::assert_snapshot!("smallest", views.join("\n\n"));
     let text = text(&mut report, 59, 15);
     assert_eq!(text.trim_end(), "The terminal is smaller than 60×15.");
+}
+
+#[test]
+fn views_without_colors_have_none() {
+    let simulated = two_configurations();
+    let simulations = simulated.each_ref().map(Simulated::simulation);
+    let mut report = TerminalReport::new(&simulations).with_colors(false);
+    for view in '1'..='7' {
+        type_keys(&mut report, &view.to_string());
+        let buffer = draw(&mut report, 100, 30);
+        let mut cells = buffer.content.iter();
+        assert!(cells.all(|it| it.fg == Color::Reset && it.bg == Color::Reset));
+    }
+}
+
+#[test]
+fn last_of_many_workloads_is_visible() {
+    let simulated = Simulated::new(with_workloads(WORKLOADS_MAX), None);
+    let mut report = TerminalReport::new(&[simulated.simulation()]);
+    type_keys(&mut report, "5⇲");
+    let gantt = text(&mut report, 80, 24);
+    // The last one of the third ClusterQueue.
+    assert!(gantt.contains("job-9998: ClusterQueue team-c"), "{gantt}");
+    type_keys(&mut report, "7⇲");
+    let table = text(&mut report, 80, 24);
+    assert!(table.contains("to 10000 of 10000"), "{table}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) struct Column {
     pub(crate) is_right: bool,
 }
 
-/// Draws cells with a space between them. Returns where each one is.
+/// Draws cells with a space between them.
 pub(crate) fn draw_cells<'a>(
     canvas: &mut Canvas<'_>,
     row: Rect,

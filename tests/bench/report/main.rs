@@ -22,8 +22,8 @@ const DRAWS: u32 = 200;
 
 fn main() {
     println!(
-        "{:>9} {:>12} {:>12} {:>10}  {}",
-        "workloads", "simulate ms", "report ms", "report kB", "views: first draw ms / each draw µs"
+        "{:>9} {:>12} {:>12} {:>10}  views: first draw ms / each draw µs",
+        "workloads", "simulate ms", "report ms", "report kB"
     );
     for jobs in [500, 10_000, 100_000] {
         let trace: JobTrace = serde_json::from_value(trace(jobs)).unwrap();

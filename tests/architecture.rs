@@ -216,6 +216,7 @@ const IMPURE: &[&str] = &[
     "kube-runtime",
     "rand",
     "tracing",
+    "crossterm",
 ];
 
 fn metadata() -> Metadata {

@@ -1,6 +1,10 @@
 //! The signals that stop the process.
 
 use anyhow::Error;
+use std::io;
+use std::process::exit;
+use std::thread;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The exit code after a signal is this number plus the number of the signal.
@@ -38,4 +42,26 @@ impl Signals {
             _ = self.terminate.recv() => SignalKind::terminate(),
         }
     }
+}
+
+/// At SIGINT, SIGTERM and SIGHUP, runs a function and ends the process. For programs without a runtime.
+pub(crate) fn run_before_end(function: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let entered = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    drop(entered);
+    thread::spawn(move || {
+        let kind = runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => SignalKind::interrupt(),
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = hangup.recv() => SignalKind::hangup(),
+            }
+        });
+        function();
+        exit(SIGNAL_CODE.saturating_add(kind.as_raw_value()));
+    });
+    Ok(())
 }

@@ -8,6 +8,7 @@ mod measures;
 mod parallel;
 mod result_text;
 mod simulated;
+mod terminal;
 
 use crate::Failure;
 use crate::file_replacement::write_file;
@@ -27,7 +28,8 @@ use result_text::{Output, ResultText};
 use simulated::Simulated;
 use std::borrow::Cow;
 
-/// Simulates the traces with each configuration, writes the report, and prints the results. A mistake in any file
+/// Simulates the traces with each configuration, writes the report, and prints the results or shows
+/// them in the terminal. A mistake in any file
 /// prevents all output.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let is_report_printed = arguments.report.as_deref().is_some_and(is_standard);
@@ -35,8 +37,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let message = "--report - and --output json, csv or markdown both write to stdout; give a file for the report";
         return Err(Failure::Usage(anyhow!(message)));
     }
+    if arguments.tui {
+        terminal::check_usage(arguments).map_err(Failure::Usage)?;
+    }
     let inputs = read_all(arguments)?;
-    let is_reported = arguments.report.is_some() || arguments.plots.is_some();
+    let is_reported = arguments.report.is_some() || arguments.plots.is_some() || arguments.tui;
     let tasks = tasks(&inputs);
     if is_reported && tasks.len() > SIMULATIONS_MAX {
         return Err(Failure::Usage(anyhow!(
@@ -69,6 +74,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         write_file(path, &report)
             .with_context(|| format!("cannot write the report {}", path.display()))?;
+    }
+    if arguments.tui {
+        return Ok(terminal::show(&simulations)?);
     }
     Ok(print(result.finish(comparer.comparisons())?)?)
 }

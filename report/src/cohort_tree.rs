@@ -1,8 +1,9 @@
 //! The quota trees as a table, with the use of each node.
 
 use crate::amount_text::{amount_text, mean_text, percent_text};
+use crate::node_rows::{NodeRow, NodeRows, node_rows};
 use crate::quota_usage::QuotaUsage;
-use crate::step_series::{Steps, integral, peak};
+use crate::step_series::{integral, peak};
 use crate::svg_path::pixels;
 use maud::{Markup, html};
 
@@ -13,48 +14,9 @@ const NOMINAL_WIDTH: i64 = 100;
 /// The deepest level with an indentation of its own.
 const DEPTH_MAX: usize = 8;
 
-/// The most rows.
-const ROWS_MAX: usize = 500;
-
-/// A cohort or a ClusterQueue, with a row for each resource.
-#[derive(Clone, Debug)]
-struct NodeRows<'a> {
-    name: &'a str,
-    is_queue: bool,
-    depth: usize,
-    rows: Vec<Row<'a>>,
-}
-
-/// The use of one resource by one node.
-#[derive(Clone, Debug)]
-struct Row<'a> {
-    resource: &'a str,
-    nominal: Steps,
-    usage: Steps,
-}
-
 /// Returns the table: a row for each node and resource with quota or use, until a time in seconds.
 pub(crate) fn cohort_tree(usage: &QuotaUsage<'_>, until_s: i64) -> Markup {
-    let nodes = usage.tree.nodes.iter().enumerate();
-    let nodes = nodes.map(|(at, node)| {
-        let rows = usage.resources.iter().map(|resource| Row {
-            resource,
-            nominal: usage.nominal(at, resource),
-            usage: usage.usage(at, resource),
-        });
-        let rows = rows.filter(|it| !it.nominal.is_empty() || !it.usage.is_empty());
-        NodeRows {
-            name: node.name,
-            is_queue: node.queue.is_some(),
-            depth: node.depth.min(DEPTH_MAX),
-            rows: rows.collect(),
-        }
-    });
-    let nodes_max = ROWS_MAX
-        .checked_div(usage.resources.len().max(1))
-        .unwrap_or_default();
-    let shown: Vec<NodeRows<'_>> = nodes.take(nodes_max).collect();
-    let omitted = usage.tree.nodes.len().saturating_sub(shown.len());
+    let (shown, omitted) = node_rows(usage);
     html! {
         div.scroll tabindex="0" role="group" aria-label="Cohorts and ClusterQueues" {
             table.tree {
@@ -77,7 +39,7 @@ fn draw_node(node: &NodeRows<'_>, until_s: i64) -> Markup {
         @for (at, row) in node.rows.iter().enumerate() {
             tr {
                 @if at == 0 {
-                    th scope="rowgroup" rowspan=(count) class={ "level" (node.depth) } { (node.name) }
+                    th scope="rowgroup" rowspan=(count) class={ "level" (node.depth.min(DEPTH_MAX)) } { (node.name) }
                     td rowspan=(count) { @if node.is_queue { "ClusterQueue" } @else { "Cohort" } }
                 }
                 (draw_cells(row, until_s))
@@ -86,7 +48,7 @@ fn draw_node(node: &NodeRows<'_>, until_s: i64) -> Markup {
     }
 }
 
-fn draw_cells(row: &Row<'_>, until_s: i64) -> Markup {
+fn draw_cells(row: &NodeRow<'_>, until_s: i64) -> Markup {
     let nominal = integral(&row.nominal, until_s);
     let used = integral(&row.usage, until_s);
     html! {

@@ -1,109 +1,11 @@
 //! The simulations side by side.
 
-use crate::amount_text::{number_text, percent_text};
-use crate::quota_steps::{cohort_quota, queue_quota};
-use crate::quota_tree::QuotaTree;
+use crate::comparison_rows::{ComparisonCell, comparison_rows};
 use crate::simulation::Simulation;
-use crate::step_series::{Steps, integral, sum_steps};
-use crate::time_text::duration_text;
-use lockkeeper_simulate::timeline::Outcome;
 use maud::{Markup, html};
-use std::collections::BTreeSet;
-
-/// A measure of a simulation.
-#[derive(Clone, Copy, Debug)]
-struct Measure {
-    name: &'static str,
-    value: fn(&Simulation<'_>) -> i64,
-    text: fn(i64) -> String,
-}
-
-const MEASURES: [Measure; 13] = [
-    Measure {
-        name: "Makespan",
-        value: |it| it.timeline.makespan_s,
-        text: duration_text,
-    },
-    Measure {
-        name: "Workloads",
-        value: |it| count(it.timeline.stats.jobs),
-        text: number_text,
-    },
-    Measure {
-        name: "Finished",
-        value: |it| count(it.timeline.stats.finished),
-        text: number_text,
-    },
-    Measure {
-        name: "Never admitted",
-        value: |it| count(it.timeline.stats.never_admitted),
-        text: number_text,
-    },
-    Measure {
-        name: "Admissions",
-        value: |it| count(it.timeline.stats.admissions),
-        text: number_text,
-    },
-    Measure {
-        name: "Backfilled",
-        value: |it| count(it.timeline.stats.backfilled),
-        text: number_text,
-    },
-    Measure {
-        name: "Preemptions",
-        value: |it| count(it.timeline.stats.preemptions),
-        text: number_text,
-    },
-    Measure {
-        name: "Lost by preemption",
-        value: |it| it.timeline.stats.lost_seconds,
-        text: duration_text,
-    },
-    Measure {
-        name: "Median wait",
-        value: |it| it.timeline.stats.wait.p50,
-        text: duration_text,
-    },
-    Measure {
-        name: "90 % wait",
-        value: |it| it.timeline.stats.wait.p90,
-        text: duration_text,
-    },
-    Measure {
-        name: "95 % wait",
-        value: |it| it.timeline.stats.wait.p95,
-        text: duration_text,
-    },
-    Measure {
-        name: "99 % wait",
-        value: |it| it.timeline.stats.wait.p99,
-        text: duration_text,
-    },
-    Measure {
-        name: "Longest wait",
-        value: |it| it.timeline.stats.wait.max,
-        text: duration_text,
-    },
-];
-
-/// Returns the word for an outcome.
-pub(crate) fn outcome_text(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Drained => "drained",
-        Outcome::Stuck => "stuck",
-        Outcome::Livelock => "livelock",
-        Outcome::Loop => "loop",
-        Outcome::Recorded => "recorded",
-    }
-}
 
 /// Returns a table with a column for each simulation, with differences from the first one of the same trace.
 pub(crate) fn comparison_table(simulations: &[Simulation<'_>]) -> Markup {
-    let pairs: Vec<(&Simulation<'_>, Option<&Simulation<'_>>)> = simulations
-        .iter()
-        .enumerate()
-        .map(|(at, it)| (it, baseline(simulations, at)))
-        .collect();
     html! {
         div.scroll tabindex="0" role="group" aria-label="Comparison" {
             table.comparison {
@@ -115,17 +17,9 @@ pub(crate) fn comparison_table(simulations: &[Simulation<'_>]) -> Markup {
                     }
                 } }
                 tbody {
-                    tr {
-                        th scope="row" { "Outcome" }
-                        @for it in simulations { td { (outcome_text(it.timeline.outcome)) } }
-                    }
-                    @for measure in MEASURES { tr {
-                        th scope="row" { (measure.name) }
-                        @for (it, first) in &pairs { (draw_cell(measure, it, *first)) }
-                    } }
-                    @for resource in resources(simulations) { tr {
-                        th scope="row" { "Mean use of " (resource) }
-                        @for it in simulations { td { (use_text(it, resource)) } }
+                    @for row in comparison_rows(simulations) { tr {
+                        th scope="row" { (row.name) }
+                        @for cell in &row.cells { (draw_cell(cell)) }
                     } }
                 }
             }
@@ -133,50 +27,13 @@ pub(crate) fn comparison_table(simulations: &[Simulation<'_>]) -> Markup {
     }
 }
 
-/// The first simulation of the same trace, if it is another one.
-fn baseline<'a, 'b>(simulations: &'a [Simulation<'b>], at: usize) -> Option<&'a Simulation<'b>> {
-    let id = simulations.get(at)?.id;
-    let first = simulations.iter().position(|it| it.id == id)?;
-    simulations.get(first).filter(|_| first < at)
-}
-
-fn draw_cell(measure: Measure, it: &Simulation<'_>, first: Option<&Simulation<'_>>) -> Markup {
-    let value = (measure.value)(it);
-    let change = first.map(|first| value.saturating_sub((measure.value)(first)));
+fn draw_cell(cell: &ComparisonCell) -> Markup {
     html! {
         td {
-            ((measure.text)(value))
-            @if let Some(change) = change.filter(|it| *it != 0) {
-                " " span.change {
-                    "(" (if change > 0 { "+" } else { "−" })
-                    ((measure.text)(change.saturating_abs())) ")"
-                }
+            (cell.text)
+            @if let Some(change) = &cell.change {
+                " " span.change { "(" (change) ")" }
             }
         }
     }
-}
-
-fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn resources<'a>(simulations: &[Simulation<'a>]) -> BTreeSet<&'a str> {
-    let usage = simulations.iter().flat_map(|it| &it.timeline.usage);
-    usage.map(|it| it.resource.as_str()).collect()
-}
-
-/// The use of a resource in all trees, as a part of their nominal quota, until the makespan or the end of a loop.
-fn use_text(it: &Simulation<'_>, resource: &str) -> String {
-    let usage = it.timeline.usage.iter();
-    let usage = usage.filter(|it| it.resource == resource);
-    let used = usage.map(|it| i128::from(it.integral));
-    let used = used.fold(0, i128::saturating_add);
-    let tree = QuotaTree::new(it.trace);
-    let quotas = tree.nodes.iter().map(|node| match node.queue {
-        Some(queue) => queue_quota(it.trace, queue, resource).nominal,
-        None => cohort_quota(it.trace, node.name, resource),
-    });
-    let quotas: Vec<Steps> = quotas.collect();
-    let nominal = integral(&sum_steps(&quotas), it.timeline.measured_until_s());
-    percent_text(used, nominal)
 }

@@ -9,7 +9,8 @@ use crate::simulation::Simulation;
 use crate::simulation_plots::SimulationPlots;
 use crate::stacked_chart::{ChartSize, StackedChart};
 use crate::state_plot::state_chart;
-use crate::wait_plot::{WaitGroup, wait_bounds_s, wait_plot};
+use crate::wait_plot::wait_plot;
+use crate::wait_rows::{WaitGroup, common_wait_bounds_s};
 use crate::workload_states::workload_histories;
 use maud::Markup;
 
@@ -44,11 +45,6 @@ pub fn plot_files(simulations: &[Simulation<'_>]) -> Vec<PlotFile> {
     files
         .map(|(at, it)| it.file(at.saturating_add(1)))
         .collect()
-}
-
-fn common_wait_bounds_s(simulations: &[Simulation<'_>]) -> Vec<i64> {
-    let longest_s = simulations.iter().map(|it| it.timeline.stats.wait.max);
-    wait_bounds_s(longest_s.max().unwrap_or_default())
 }
 
 /// The waits and the states of all simulations with the same axes.

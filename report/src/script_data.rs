@@ -3,27 +3,11 @@
 use crate::gantt::{LEFT, LENGTH};
 use crate::gantt_layout::GanttLayout;
 use crate::markup_text::is_permitted;
-use crate::simulation::{Simulation, WORKLOADS_MAX};
+use crate::simulation::Simulation;
 use crate::workload_states::{FinalState, WorkloadHistory};
 use serde_json::{Value, json};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Returns the workloads of the table: all in the order of the trace, or if there are more than [`WORKLOADS_MAX`], those
-/// that were never admitted and those with the longest waits.
-pub(crate) fn listed_workloads(histories: &[WorkloadHistory]) -> Vec<usize> {
-    let mut listed: Vec<usize> = (0..histories.len()).collect();
-    if listed.len() > WORKLOADS_MAX {
-        let key = |at: &usize| {
-            let wait_s = histories.get(*at).map(|it| it.wait_s);
-            Reverse(wait_s.map(|it| it.unwrap_or(i64::MAX)))
-        };
-        listed.sort_by_key(key);
-        listed.truncate(WORKLOADS_MAX);
-    }
-    listed
-}
 
 /// Returns the data of a simulation. It has no character that ends the element of a script.
 pub(crate) fn script_data(

@@ -2,15 +2,16 @@
 
 use crate::amount_text::number_text;
 use crate::cohort_tree::cohort_tree;
-use crate::comparison::outcome_text;
+use crate::comparison_rows::outcome_text;
 use crate::gantt::{LINKS_MAX, draw_gantt};
 use crate::gantt_layout::GanttLayout;
 use crate::plot::Plot;
 use crate::quota_usage::QuotaUsage;
-use crate::script_data::{listed_workloads, script_data};
+use crate::script_data::script_data;
 use crate::simulation::{Simulation, WORKLOADS_MAX};
 use crate::simulation_plots::SimulationPlots;
 use crate::time_text::duration_text;
+use crate::workload_rows::listed_workloads;
 use crate::workload_states::{WorkloadHistory, workload_histories};
 use crate::workload_table::workload_table;
 use maud::{Markup, PreEscaped, html};

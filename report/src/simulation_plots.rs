@@ -7,10 +7,9 @@ use crate::simulation::Simulation;
 use crate::stacked_chart::{ChartSize, StackedChart};
 use crate::state_plot::state_chart;
 use crate::usage_plots::{QUEUE_PLOTS_MAX, cohort_plots, queue_plots};
-use crate::wait_plot::{WaitGroup, wait_plot};
+use crate::wait_groups::{groups_by_priority, groups_by_queue};
+use crate::wait_plot::wait_plot;
 use crate::workload_states::WorkloadHistory;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// The plots of one simulation, except the Gantt chart.
 #[derive(Clone, Debug)]
@@ -76,36 +75,4 @@ fn queue_state_plots(simulation: &Simulation<'_>, histories: &[WorkloadHistory])
         chart.least_peak = peak.unwrap_or_default();
     }
     PlotSet::new(charts, QUEUE_PLOTS_MAX)
-}
-
-fn groups_by_queue(simulation: &Simulation<'_>, histories: &[WorkloadHistory]) -> Vec<WaitGroup> {
-    let mut groups: BTreeMap<&str, WaitGroup> = BTreeMap::new();
-    for (job, history) in simulation.trace.jobs.iter().zip(histories) {
-        let group = groups.entry(&job.cluster_queue).or_default();
-        group.add(history.wait_s);
-    }
-    let queues = simulation.trace.cluster_queues.iter();
-    let groups = queues.filter_map(|queue| {
-        let mut group = groups.remove(queue.name.as_str())?;
-        group.name.clone_from(&queue.name);
-        Some(group)
-    });
-    groups.collect()
-}
-
-/// The highest priority first.
-fn groups_by_priority(
-    simulation: &Simulation<'_>,
-    histories: &[WorkloadHistory],
-) -> Vec<WaitGroup> {
-    let mut groups: BTreeMap<Reverse<i32>, WaitGroup> = BTreeMap::new();
-    for (job, history) in simulation.trace.jobs.iter().zip(histories) {
-        let group = groups.entry(Reverse(job.priority)).or_default();
-        group.add(history.wait_s);
-    }
-    let groups = groups.into_iter().map(|(Reverse(priority), mut group)| {
-        group.name = format!("priority {priority}");
-        group
-    });
-    groups.collect()
 }

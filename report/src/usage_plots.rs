@@ -1,15 +1,9 @@
 //! Plots of quota and use over time.
 
 use crate::plot_set::PlotSet;
-use crate::quota_steps::queue_quota;
 use crate::quota_usage::QuotaUsage;
 use crate::simulation::Simulation;
-use crate::stacked_chart::{ChartSize, Line, Series, StackedChart};
-use crate::step_series::{Steps, integral, peak, sum_steps};
-use std::cmp::Reverse;
-
-/// The most series of a plot; the others are one series.
-const SERIES_MAX: usize = 8;
+use crate::usage_charts::{cohort_chart, queue_chart};
 
 /// The most plots of ClusterQueues.
 pub(crate) const QUEUE_PLOTS_MAX: usize = 48;
@@ -17,126 +11,22 @@ pub(crate) const QUEUE_PLOTS_MAX: usize = 48;
 /// The most plots of cohorts.
 const COHORT_PLOTS_MAX: usize = 24;
 
-/// A limit is drawn if it is at most this many times the quota and the use; otherwise it would make them invisible.
-const LIMIT_FACTOR_MAX: i64 = 3;
-
 /// Returns a plot for each cohort and resource, stacked by its children. Those without quota and use are left out.
 pub(crate) fn cohort_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) -> PlotSet {
-    let until_s = simulation.until_s();
     let nodes = usage.tree.nodes.iter().enumerate();
     let cohorts = nodes.filter(|(_, it)| it.queue.is_none());
-    let mut charts = Vec::new();
-    for (at, cohort) in cohorts {
-        for resource in &usage.resources {
-            let children = usage.tree.children(at).filter_map(|child| {
-                let node = usage.tree.nodes.get(child)?;
-                Some((node.name, usage.usage(child, resource)))
-            });
-            let series = largest(children.collect(), until_s);
-            let nominal = usage.nominal(at, resource);
-            if series.is_empty() && nominal.is_empty() {
-                continue;
-            }
-            charts.push(StackedChart {
-                kind: "cohort-usage",
-                title: format!("{resource} of cohort {}, by child", cohort.name),
-                resource,
-                series,
-                lines: vec![nominal_line(nominal)],
-                until_s,
-                least_peak: 0,
-                size: if cohort.depth == 0 {
-                    ChartSize::Wide
-                } else {
-                    ChartSize::Half
-                },
-            });
-        }
-    }
-    PlotSet::new(charts, COHORT_PLOTS_MAX)
+    let charts = cohorts.flat_map(|(at, _)| {
+        let resources = usage.resources.iter();
+        resources.filter_map(move |it| cohort_chart(simulation, usage, at, it))
+    });
+    PlotSet::new(charts.collect(), COHORT_PLOTS_MAX)
 }
 
 /// Returns a plot for each ClusterQueue and resource, stacked by flavor. Those without quota and use are left out.
 pub(crate) fn queue_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) -> PlotSet {
-    let until_s = simulation.until_s();
-    let mut charts = Vec::new();
-    for (at, queue) in simulation.trace.cluster_queues.iter().enumerate() {
-        for resource in &usage.resources {
-            let flavors = usage.by_flavor(at, resource).into_iter();
-            let flavors = flavors.map(|(name, steps)| (name, steps.clone()));
-            let series = largest(flavors.collect(), until_s);
-            let quota = queue_quota(simulation.trace, at, resource);
-            if series.is_empty() && quota.nominal.is_empty() {
-                continue;
-            }
-            let used = peak(&sum_steps(series.iter().map(|it| &it.steps)));
-            let visible = used.max(peak(&quota.nominal));
-            let visible = visible.saturating_mul(LIMIT_FACTOR_MAX);
-            let mut lines = vec![nominal_line(quota.nominal)];
-            lines.extend(
-                quota
-                    .limit
-                    .filter(|it| peak(it) <= visible)
-                    .map(|steps| Line {
-                        name: "borrowing limit",
-                        class: "limit",
-                        steps,
-                    }),
-            );
-            lines.extend(quota.reserved.map(|steps| Line {
-                name: "not lent",
-                class: "reserved",
-                steps,
-            }));
-            charts.push(StackedChart {
-                kind: "queue-usage",
-                title: format!("{resource} of ClusterQueue {}, by flavor", queue.name),
-                resource,
-                series,
-                lines,
-                until_s,
-                least_peak: 0,
-                size: ChartSize::Half,
-            });
-        }
-    }
-    PlotSet::new(charts, QUEUE_PLOTS_MAX)
-}
-
-fn nominal_line(steps: Steps) -> Line {
-    Line {
-        name: "nominal quota",
-        class: "nominal",
-        steps,
-    }
-}
-
-/// The series with the most use in their order, and the sum of the others.
-fn largest(all: Vec<(&str, Steps)>, until_s: i64) -> Vec<Series> {
-    let used = all.into_iter().filter(|(_, steps)| !steps.is_empty());
-    let mut series: Vec<(usize, &str, Steps)> = used
-        .enumerate()
-        .map(|(at, (name, steps))| (at, name, steps))
-        .collect();
-    let mut rest = Vec::new();
-    if series.len() > SERIES_MAX {
-        series.sort_by_cached_key(|(_, _, steps)| Reverse(integral(steps, until_s)));
-        rest = series.split_off(SERIES_MAX.saturating_sub(1));
-        series.sort_by_key(|(at, ..)| *at);
-    }
-    let named = series.into_iter().enumerate();
-    let named = named.map(|(at, (_, name, steps))| Series {
-        name: name.to_owned(),
-        class: format!("s{at}"),
-        steps,
+    let charts = (0..simulation.trace.cluster_queues.len()).flat_map(|at| {
+        let resources = usage.resources.iter();
+        resources.filter_map(move |it| queue_chart(simulation, usage, at, it))
     });
-    let mut series: Vec<Series> = named.collect();
-    if !rest.is_empty() {
-        series.push(Series {
-            name: format!("{} others", rest.len()),
-            class: "other".to_owned(),
-            steps: sum_steps(rest.iter().map(|(_, _, steps)| steps)),
-        });
-    }
-    series
+    PlotSet::new(charts.collect(), QUEUE_PLOTS_MAX)
 }

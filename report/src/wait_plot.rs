@@ -1,17 +1,11 @@
 //! The distributions of the times from arrival to first admission.
 
-use crate::amount_text::{number_text, percent_text, short_name};
+use crate::amount_text::{number_text, short_name};
 use crate::legend::{LegendEntry, draw_legend};
 use crate::plot::Plot;
 use crate::svg_path::{pixels, position};
-use crate::time_text::{duration_text, steps_s};
+use crate::wait_rows::{ROWS_MAX, WaitGroup, WaitRow, class_labels, largest, number, wait_text};
 use maud::{Markup, html};
-
-/// The most rows of a plot.
-pub(crate) const ROWS_MAX: usize = 40;
-
-/// The number of bounds between zero and the longest wait.
-const BOUNDS: usize = 5;
 
 /// The class of workloads that were never admitted.
 const NEVER_CLASS: &str = "never";
@@ -22,57 +16,8 @@ const BAR_WIDTH: i64 = 480;
 const ROW_HEIGHT: i64 = 24;
 const WIDTH: i64 = 960;
 
-/// The waits of a group of workloads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WaitGroup {
-    pub(crate) name: String,
-    /// In seconds, in any order.
-    pub(crate) waits_s: Vec<i64>,
-    pub(crate) never_admitted: usize,
-}
-
-impl WaitGroup {
-    /// Adds a workload; `None` if it was never admitted.
-    pub(crate) fn add(&mut self, wait_s: Option<i64>) {
-        match wait_s {
-            Some(wait_s) => self.waits_s.push(wait_s),
-            None => self.never_admitted = self.never_admitted.saturating_add(1),
-        }
-    }
-
-    /// Returns the number of workloads.
-    pub(crate) fn count(&self) -> usize {
-        self.waits_s.len().saturating_add(self.never_admitted)
-    }
-}
-
-/// A row of the plot.
-#[derive(Clone, Debug)]
-struct Row {
-    name: String,
-    /// By class of wait: the number of workloads; the last one is never admitted.
-    counts: Vec<usize>,
-    total: usize,
-    /// Median, 95th percentile and maximum, in seconds.
-    percentiles_s: [Option<i64>; 3],
-}
-
-/// Returns the upper bounds of the classes of waits in seconds, up to the longest wait: 0 and round durations.
-pub(crate) fn wait_bounds_s(longest_s: i64) -> Vec<i64> {
-    let above = steps_s().filter(|it| *it < longest_s);
-    let mut bounds_s: Vec<i64> = above.collect();
-    // The first one at or above the longest wait, or the wait itself beyond the last one.
-    let last_s = steps_s().find(|it| *it >= longest_s);
-    bounds_s.push(last_s.unwrap_or(longest_s));
-    let every_second = bounds_s.iter().rev().step_by(2).take(BOUNDS);
-    let mut bounds_s: Vec<i64> = every_second.copied().collect();
-    bounds_s.push(0);
-    bounds_s.reverse();
-    bounds_s
-}
-
 /// Draws the share of workloads by their waits, one bar for each group: those with the most workloads, in their order.
-/// The bounds are those of [`wait_bounds_s`].
+/// The bounds are those of [`wait_bounds_s`](crate::wait_rows::wait_bounds_s).
 pub(crate) fn wait_plot(
     kind: &'static str,
     title: &str,
@@ -80,9 +25,9 @@ pub(crate) fn wait_plot(
     bounds_s: &[i64],
 ) -> Plot {
     let count = groups.len();
-    let rows: Vec<Row> = largest(groups)
+    let rows: Vec<WaitRow> = largest(groups)
         .into_iter()
-        .map(|group| Row::new(group, bounds_s))
+        .map(|group| WaitRow::new(group, bounds_s))
         .collect();
     let labels = class_labels(bounds_s);
     let entries = labels.iter().enumerate().map(|(at, label)| LegendEntry {
@@ -115,53 +60,6 @@ pub(crate) fn wait_plot(
     }
 }
 
-fn largest(groups: Vec<WaitGroup>) -> Vec<WaitGroup> {
-    if groups.len() <= ROWS_MAX {
-        return groups;
-    }
-    let mut groups: Vec<(usize, WaitGroup)> = groups.into_iter().enumerate().collect();
-    groups.sort_by_key(|(at, group)| (std::cmp::Reverse(group.count()), *at));
-    groups.truncate(ROWS_MAX);
-    groups.sort_by_key(|(at, _)| *at);
-    groups.into_iter().map(|(_, group)| group).collect()
-}
-
-impl Row {
-    fn new(mut group: WaitGroup, bounds_s: &[i64]) -> Self {
-        group.waits_s.sort_unstable();
-        let waits_s = &group.waits_s;
-        let mut below = 0;
-        let mut counts = Vec::new();
-        for bound_s in bounds_s {
-            let until = waits_s.partition_point(|it| it <= bound_s);
-            counts.push(until.saturating_sub(below));
-            below = until;
-        }
-        counts.push(group.never_admitted);
-        let percentile = |percent: usize| {
-            let rank = waits_s.len().saturating_mul(percent).div_ceil(100);
-            waits_s.get(rank.checked_sub(1)?).copied()
-        };
-        Self {
-            counts,
-            total: group.count(),
-            percentiles_s: [percentile(50), percentile(95), percentile(100)],
-            name: group.name,
-        }
-    }
-
-    /// A number of workloads, and its part of all.
-    fn share_text(&self, count: usize) -> String {
-        let count = number(count);
-        let part = percent_text(i128::from(count), i128::from(number(self.total)));
-        format!("{} ({part})", number_text(count))
-    }
-}
-
-fn number(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 fn class_name(at: usize, count: usize) -> String {
     if at.saturating_add(1) == count {
         return NEVER_CLASS.to_owned();
@@ -169,21 +67,7 @@ fn class_name(at: usize, count: usize) -> String {
     format!("w{at}")
 }
 
-fn class_labels(bounds_s: &[i64]) -> Vec<String> {
-    let labels = bounds_s.iter().map(|it| match *it {
-        0 => "no wait".to_owned(),
-        seconds => format!("up to {}", duration_text(seconds)),
-    });
-    labels
-        .chain(std::iter::once("never admitted".to_owned()))
-        .collect()
-}
-
-fn wait_text(wait_s: Option<i64>) -> String {
-    wait_s.map_or_else(|| "–".to_owned(), duration_text)
-}
-
-fn draw_rows(rows: &[Row], labels: &[String]) -> Markup {
+fn draw_rows(rows: &[WaitRow], labels: &[String]) -> Markup {
     let columns = [("median", 740), ("95 %", 840), ("longest", 940)];
     let tops = (0_i64..).map(|at| at.saturating_mul(ROW_HEIGHT));
     html! {
@@ -204,7 +88,7 @@ fn draw_rows(rows: &[Row], labels: &[String]) -> Markup {
     }
 }
 
-fn draw_bar(row: &Row, labels: &[String]) -> Markup {
+fn draw_bar(row: &WaitRow, labels: &[String]) -> Markup {
     let total = number(row.total);
     let mut until = 0_i64;
     let mut parts = Vec::new();
@@ -226,7 +110,7 @@ fn draw_bar(row: &Row, labels: &[String]) -> Markup {
     }
 }
 
-fn wait_table(rows: &[Row], labels: &[String]) -> Markup {
+fn wait_table(rows: &[WaitRow], labels: &[String]) -> Markup {
     html! {
         table {
             caption { "Workloads by wait" }

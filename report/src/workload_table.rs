@@ -1,26 +1,12 @@
 //! The table of workloads. The script sorts and filters it.
 
 use crate::simulation::{Simulation, WORKLOADS_MAX};
-use crate::time_text::duration_text;
+use crate::workload_rows::{COLUMNS, workload_cells};
 use crate::workload_states::{FinalState, WorkloadHistory};
 use maud::{Markup, html};
-use std::collections::BTreeMap;
 
 /// The rows that the page has without the script, which is also the number of rows of a page of the table.
 pub(crate) const ROWS_PER_PAGE: usize = 50;
-
-const COLUMNS: [(&str, &str); 10] = [
-    ("Workload", ""),
-    ("ClusterQueue", ""),
-    ("Priority", "number"),
-    ("Arrival", "number"),
-    ("Wait", "number"),
-    ("Finished at", "number"),
-    ("State", ""),
-    ("Admissions", "number"),
-    ("Preemptions", "number"),
-    ("Preempted by", ""),
-];
 
 /// Returns the table with its controls. `number` makes the identifiers unique on the page.
 pub(crate) fn workload_table(
@@ -59,8 +45,8 @@ pub(crate) fn workload_table(
         div.scroll tabindex="0" role="group" aria-label="Table of workloads" {
             table.workloads id=(id("workloads")) {
                 caption { "Workloads" }
-                thead { tr { @for (name, class) in COLUMNS {
-                    th scope="col" class=(class) aria-sort="none" { (name) }
+                thead { tr { @for (name, is_number) in COLUMNS {
+                    th scope="col" class=(if is_number { "number" } else { "" }) aria-sort="none" { (name) }
                 } } }
                 tbody { @for at in listed.iter().take(ROWS_PER_PAGE) {
                     (draw_row(simulation, histories, *at))
@@ -79,32 +65,16 @@ pub(crate) fn workload_table(
 }
 
 fn draw_row(simulation: &Simulation<'_>, histories: &[WorkloadHistory], at: usize) -> Markup {
-    let jobs = &simulation.trace.jobs;
-    let (Some(job), Some(history)) = (jobs.get(at), histories.get(at)) else {
+    let Some([name, cells @ ..]) = workload_cells(simulation, histories, at) else {
         return Markup::default();
     };
-    let time = |at_s: Option<i64>| at_s.map_or_else(|| "–".to_owned(), duration_text);
-    // Each preemptor once, in the order of their first preemptions.
-    let mut names: BTreeMap<usize, usize> = BTreeMap::new();
-    for (order, preemption) in history.preemptions.iter().enumerate() {
-        names.entry(preemption.by).or_insert(order);
-    }
-    let mut names: Vec<(usize, usize)> = names.into_iter().map(|(by, order)| (order, by)).collect();
-    names.sort_unstable();
-    let names = names.iter().filter_map(|(_, by)| jobs.get(*by));
-    let names: Vec<&str> = names.map(|it| &*it.name).collect();
+    let columns = COLUMNS.iter().skip(1);
     html! {
         tr {
-            th scope="row" { (job.name) }
-            td { (job.cluster_queue) }
-            td.number { (job.priority) }
-            td.number { (duration_text(job.arrival)) }
-            td.number { (time(history.wait_s)) }
-            td.number { (time(history.finished_at_s)) }
-            td { (history.state.as_str()) }
-            td.number { (history.admissions) }
-            td.number { (history.preemptions.len()) }
-            td { (names.join(", ")) }
+            th scope="row" { (name) }
+            @for (cell, (_, is_number)) in cells.iter().zip(columns) {
+                @if *is_number { td.number { (cell) } } @else { td { (cell) } }
+            }
         }
     }
 }

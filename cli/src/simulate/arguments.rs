@@ -51,6 +51,10 @@ pub(crate) struct Arguments {
     /// Write each plot of the report as an SVG file into a folder
     #[arg(long, value_name = "FOLDER")]
     pub(super) plots: Option<PathBuf>,
+
+    /// Show the views of the report in the terminal, in place of the results
+    #[arg(long)]
+    pub(super) tui: bool,
 }
 
 /// Whether a path means standard input or output.

@@ -97,7 +97,7 @@ impl ResourceId {
     /// Whether this is a port of a node.
     #[must_use]
     pub const fn is_host_port(self) -> bool {
-        self.0 >= Self::HOST_PORTS && self.0 - Self::HOST_PORTS < Self::HOST_PORTS_LEN
+        self.0 & Self::HOST_PORTS != 0 && (self.0 ^ Self::HOST_PORTS) < Self::HOST_PORTS_LEN
     }
 
     /// The protocol and the number of a port.
@@ -106,7 +106,7 @@ impl ResourceId {
         if !self.is_host_port() {
             return None;
         }
-        let protocol = match (self.0 - Self::HOST_PORTS) >> 16 {
+        let protocol = match (self.0 ^ Self::HOST_PORTS) >> 16 {
             0 => PortProtocol::Tcp,
             1 => PortProtocol::Udp,
             _ => PortProtocol::Sctp,

@@ -13,7 +13,8 @@ pub(super) fn plan_after_eviction<'a>(
     request: &PlacementRequest<'_>,
     evicted: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> PlacementDecision {
-    let (revision, changes) = (store.revision, std::mem::take(&mut store.changed));
+    let revision = store.revision;
+    let nodes_before = std::mem::take(&mut store.changed);
     let keys = evicted.map(|(namespace, name)| object_key(namespace, name));
     let changed: Vec<String> = keys.filter(|key| store.set_evicted(key, true)).collect();
     let decision = plan::plan(store, request);
@@ -22,7 +23,7 @@ pub(super) fn plan_after_eviction<'a>(
     }
     // Nothing has changed: workloads that wait are not tried again.
     store.revision = revision;
-    store.changed = changes;
+    store.changed = nodes_before;
     decision
 }
 

@@ -106,7 +106,9 @@ impl UnitStore {
         if let Some(uid) = before.map(|it| &it.uid) {
             if *uid == values.uid {
                 self.unindex_owners(key);
-                host_before.into_iter().for_each(|it| self.changed.add(it));
+                if let Some(host) = host_before {
+                    self.changed.add(host);
+                }
                 // The pod may have moved or terminated.
                 self.grow_revision();
             } else {

@@ -122,7 +122,7 @@ mod tests {
                 remove_generation(&mut state, before);
             }
         }
-        let ids = X(&store.cluster);
+        let ids = ids_len(&state.store.cluster);
         assert!(ids < 11_000, "{ids} ids");
         let hosts = state.store.cluster.cluster().hosts_len();
         assert!(hosts < 2_500, "{hosts} nodes");

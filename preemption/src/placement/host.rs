@@ -65,7 +65,7 @@ pub struct Host {
     /// Sorted.
     pub(super) pods: Vec<PodId>,
     /// How many of its pods use each host port.
-    pub(super) host_ports: BTreeMap<ResourceId, Amount>,
+    pub(super) ports_in_use: BTreeMap<ResourceId, Amount>,
 }
 
 impl Host {
@@ -82,7 +82,7 @@ impl Host {
             taints: Box::default(),
             is_unschedulable: false,
             pods: Vec::new(),
-            host_ports: BTreeMap::new(),
+            ports_in_use: BTreeMap::new(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Host {
     pub(super) fn take(&mut self, requests: &[(ResourceId, Amount)]) {
         self.free.subtract(requests);
         for (port, amount) in requests.iter().filter(|it| it.0.is_host_port()) {
-            let used = self.host_ports.entry(*port).or_default();
+            let used = self.ports_in_use.entry(*port).or_default();
             *used = used.plus(*amount);
         }
     }
@@ -99,10 +99,10 @@ impl Host {
     pub(super) fn give_back(&mut self, requests: &[(ResourceId, Amount)]) {
         self.free.add(requests);
         for (port, amount) in requests.iter().filter(|it| it.0.is_host_port()) {
-            let used = self.host_ports.entry(*port).or_default();
+            let used = self.ports_in_use.entry(*port).or_default();
             *used = used.minus(*amount);
             if *used <= Amount::ZERO {
-                self.host_ports.remove(port);
+                self.ports_in_use.remove(port);
             }
         }
     }
@@ -111,7 +111,7 @@ impl Host {
     #[must_use]
     pub fn free_amount(&self, resource: ResourceId) -> Amount {
         if resource.is_host_port() {
-            let used = self.host_ports.get(&resource).copied();
+            let used = self.ports_in_use.get(&resource).copied();
             return Amount::new(1).minus(used.unwrap_or_default());
         }
         self.free.get(resource)

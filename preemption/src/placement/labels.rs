@@ -32,18 +32,12 @@ impl SymbolTable {
             number: text.parse().ok(),
         };
         let key = Arc::clone(&symbol.text);
-        let id = match self.free_ids.pop_first() {
-            Some(id) => {
-                if let Some(slot) = self.symbols.get_mut(id.index()) {
-                    *slot = symbol;
-                }
-                id
-            }
-            None => {
-                self.symbols.push(symbol);
-                SymbolId::of(self.symbols.len().saturating_sub(1))
-            }
-        };
+        let reused = self.free_ids.pop_first();
+        let id = reused.unwrap_or_else(|| SymbolId::of(self.symbols.len()));
+        match self.symbols.get_mut(id.index()) {
+            Some(slot) => *slot = symbol,
+            None => self.symbols.push(symbol),
+        }
         self.ids.insert(key, id);
         id
     }

@@ -103,7 +103,9 @@ pub(super) fn initial_jobs(
         if pod_sets == count {
             let mut converted = core_pod_sets(state, &job.pod_sets);
             if !has_quota {
-                converted.iter_mut().for_each(|it| it.requests = [].into());
+                for pod_set in &mut converted {
+                    pod_set.requests = [].into();
+                }
             }
             templates.templates.push(converted);
         }

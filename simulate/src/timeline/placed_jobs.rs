@@ -5,7 +5,7 @@
 
 use super::engine::Simulation;
 use super::job_state::Phase;
-use super::node_placement::{NodePlan, address};
+use super::node_placement::{NodePlacement, NodePlan, address};
 use super::result::{EvictionReason, RunAssignment};
 use lockkeeper_preemption::Assignment;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Simulation<'_> {
     /// Continues the jobs that wait for their nodes, and puts jobs that wait for any nodes into their queues again if nodes
     /// have changed. Returns whether a job has started, lost its quota, or is in its queue again.
     pub(super) fn update_placement(&mut self) -> bool {
-        let nominated = self.placement.as_ref().map(|it| it.nominated());
+        let nominated = self.placement.as_ref().map(NodePlacement::nominated);
         let mut is_changed = false;
         let mut stopped = Vec::new();
         for index in nominated.unwrap_or_default() {
@@ -96,7 +96,7 @@ impl Simulation<'_> {
                 is_changed = true;
             }
         }
-        let revision = self.placement.as_ref().map(|it| it.revision());
+        let revision = self.placement.as_ref().map(NodePlacement::revision);
         let again = revision.map(|it| self.waiting.next(it)).unwrap_or_default();
         if !again.is_empty() {
             // The queues have other workloads than in the cycles before.

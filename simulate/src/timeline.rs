@@ -73,7 +73,6 @@ pub use group_metrics::{GroupMetrics, Slowdown};
 pub use job_trace::{Assumption, Job, JobTrace, PreemptedRun, QuotaChange};
 pub use metrics::{Metrics, RepeatedPreemptions, metrics};
 pub use node_metrics::NodeMetrics;
-pub use node_placement::RunNodes;
 pub use node_trace::{TraceFlavor, TraceNode, TracePlacement};
 pub use pod_set_table::PodSetTable;
 pub use pool_metrics::PoolMetrics;
@@ -81,7 +80,7 @@ pub use quota_metrics::QuotaMetrics;
 pub use recorded::recorded_timeline;
 pub use result::{
     Event, EventKind, Eviction, EvictionReason, JobTimeline, Outcome, PlannedStart, QuotaUsage,
-    Run, RunAssignment, RunEnd, Stats, Timeline, WaitTimes,
+    Run, RunAssignment, RunEnd, RunNodes, Stats, Timeline, WaitTimes,
 };
 pub use summary::write_summary;
 pub use timeline_record::TimelineRecord;

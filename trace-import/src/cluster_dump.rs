@@ -111,6 +111,11 @@ impl DumpImport<'_> {
                 .add(&format!("workload left out: {reason}"));
             return None;
         }
+        if cluster.objects().places_on_nodes(queue) {
+            self.assumptions.add(
+                "workload of a ClusterQueue with placement on nodes: its nodes are not considered (`placement` in --config has nodes)",
+            );
+        }
         let run = self.run(view, workload);
         let pod_sets = self.pod_sets(state, view, workload, run.is_some());
         let run_seconds = self.run_seconds(workload, run)?;

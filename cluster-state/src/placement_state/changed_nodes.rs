@@ -28,8 +28,8 @@ impl ChangedNodes {
         self.is_any || hosts.any(|it| self.hosts.contains(&it))
     }
 
-    /// The nodes, unless all count as changed.
-    pub(super) fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.hosts.iter().copied()
+    /// Forgets all other nodes.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(HostId) -> bool) {
+        self.hosts.retain(|it| is_kept(*it));
     }
 }

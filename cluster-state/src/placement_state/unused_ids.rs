@@ -24,10 +24,12 @@ fn release(store: &mut UnitStore) {
         used.mark_shape(pod.values.shape);
         used.mark_host(pod.values.host);
     }
-    for host in store.changed.hosts() {
-        used.mark_host(host);
-    }
     release_unused(&mut store.cluster, used);
+    // A node without an id counts as changed anyway, and its id may be that of another node next.
+    let cluster = store.cluster.cluster();
+    store
+        .changed
+        .retain(|host| !cluster.host_name(host).is_empty());
     store.ids_in_use = ids_len(&store.cluster);
 }
 

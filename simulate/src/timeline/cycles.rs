@@ -3,9 +3,9 @@
 use super::engine::Simulation;
 use super::job_state::Phase;
 use super::job_trace::PreemptedRun;
-use super::node_placement::{NodePlan, RunNodes};
+use super::node_placement::NodePlan;
 use super::result::{
-    EventKind, Eviction, EvictionReason, PlannedStart, Run, RunAssignment, RunEnd,
+    EventKind, Eviction, EvictionReason, PlannedStart, Run, RunAssignment, RunEnd, RunNodes,
 };
 use lockkeeper_preemption::{
     Assignment, Cycle, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason,

@@ -5,11 +5,11 @@ use super::assignments::Assignments;
 use super::initial_runs::{InitialRun, initial_run};
 use super::job_state::{JobState, Phase, PodSetTemplates, initial_jobs};
 use super::job_trace::{Job, JobTrace};
-use super::node_placement::{NodePlacement, NodePlan, RunNodes};
+use super::node_placement::{NodePlacement, NodePlan};
 use super::queue_history::QueueHistory;
 use super::result::{
-    Event, EventKind, JobTimeline, Outcome, PlannedStart, Run, RunAssignment, RunEnd, Stats,
-    Timeline,
+    Event, EventKind, JobTimeline, Outcome, PlannedStart, Run, RunAssignment, RunEnd, RunNodes,
+    Stats, Timeline,
 };
 use super::stats::stats;
 use super::trace_error::TraceError;

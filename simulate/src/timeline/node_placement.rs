@@ -3,7 +3,7 @@
 use super::job_trace::{Job, JobTrace};
 use super::node_trace::TracePlacement;
 use super::pod_objects::{RunningPod, nodes, template};
-use super::result::RunAssignment;
+use super::result::{RunAssignment, RunNodes};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use lockkeeper_api::workload::{DisruptionMode, NominatedPlacement};
 use lockkeeper_cluster_state::placement_state::{
@@ -11,9 +11,6 @@ use lockkeeper_cluster_state::placement_state::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The nodes of the pods of a run: by pod set, the number of pods on each node.
-pub type RunNodes = Arc<[BTreeMap<String, i32>]>;
 
 /// The result of a plan.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,5 @@
 //! The result of a simulation, and its JSON format.
 
-use super::node_placement::RunNodes;
 use lockkeeper_preemption::PreemptionReason;
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
@@ -72,6 +71,9 @@ pub struct Run {
     /// Its end.
     pub end: RunEnd,
 }
+
+/// The nodes of the pods of a run: by pod set, the number of pods on each node.
+pub type RunNodes = Arc<[BTreeMap<String, i32>]>;
 
 /// The flavors and the numbers of pods of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

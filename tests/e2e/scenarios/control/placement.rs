@@ -1,6 +1,6 @@
 //! Queues that place workloads on nodes: victims stop before a workload is admitted, all or none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::kubectl::Kubectl;
 use crate::nodes::Nodes;
 use crate::objects::merge;
 
-pub const TRIALS: [Trial; 8] = [
+pub const TRIALS: [Trial; 9] = [
     (
         "a gang waits until all preempted pods are gone from its nodes",
         gang_preempts_pods,
@@ -42,6 +42,10 @@ pub const TRIALS: [Trial; 8] = [
     (
         "pods with another priority than their workload are reported",
         other_priorities,
+    ),
+    (
+        "pods that use one port of their node run on different nodes",
+        host_ports,
     ),
 ];
 
@@ -359,5 +363,46 @@ fn other_priorities(stage: &mut Fixture) {
         render::has_status(it, "PodsReady", "True")
     });
     assert!(render::condition(&ready, "PodsNotMatchingPriority").is_none());
+    site.stop();
+}
+
+/// A pod without requests runs, too, and the Workload of no pod is written a second time: its template is that of the pod.
+fn host_ports(stage: &mut Fixture) {
+    let mut site = open(stage, 2);
+    let with_port = |name| {
+        let mut pod = pod(name, 1, "", &on_small_nodes());
+        pod["spec"]["containers"][0]["ports"] = json!([{"containerPort": 80, "hostPort": 29500}]);
+        pod
+    };
+    let mut nodes = BTreeSet::new();
+    for name in ["a", "b"] {
+        site.objects.create(&with_port(name));
+        let pod = site.objects.wait_until("Pod", name, is_running);
+        nodes.insert(pod["spec"]["nodeName"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(nodes.len(), 2, "{nodes:?}");
+    let mut bare = pod("bare", 1, "", &on_small_nodes());
+    bare["spec"]["containers"][0]["resources"] = json!({});
+    site.objects.create(&bare);
+    site.objects.wait_until("Pod", "bare", is_running);
+    site.objects.create(&with_port("c"));
+    let workload = site.workload_of("Pod", "c");
+    let waiting = site.objects.wait_until("Workload", &workload, |it| {
+        render::condition(it, "QuotaReserved").is_some_and(|it| it["reason"] == "WaitingForNodes")
+    });
+    let condition = render::condition(&waiting, "QuotaReserved").unwrap();
+    let message = condition["message"].as_str().unwrap();
+    assert!(
+        message.contains("2 nodes have host port 29500/TCP in use"),
+        "{message}"
+    );
+    site.objects.delete("Pod", "a");
+    site.objects.wait_until("Pod", "c", is_running);
+    let mut writes = |what: &str| {
+        let series = format!("writes_total{{what=\"{what}\",result=\"done\"}}");
+        site.controller().metric(&series)
+    };
+    assert_eq!(writes("create_workload"), Some(4));
+    assert_eq!(writes("update_workload").unwrap_or_default(), 0);
     site.stop();
 }

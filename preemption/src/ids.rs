@@ -100,6 +100,11 @@ impl ResourceId {
         self.0 & Self::HOST_PORTS != 0 && (self.0 ^ Self::HOST_PORTS) < Self::HOST_PORTS_LEN
     }
 
+    /// Like [`Self::is_host_port`], for ids of placement, which has no [`Self::UNKNOWN`]: one comparison.
+    pub(crate) const fn has_port_bit(self) -> bool {
+        self.0 >= Self::HOST_PORTS
+    }
+
     /// The protocol and the number of a port.
     #[must_use]
     pub const fn as_host_port(self) -> Option<(PortProtocol, u16)> {

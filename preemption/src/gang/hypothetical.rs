@@ -37,7 +37,7 @@ impl FreeResources for PriorityCutoff<'_> {
             return free;
         };
         let reclaimable = &self.state.units.reclaimable;
-        if resource.is_host_port() {
+        if resource.has_port_bit() {
             let node = reclaimable.node(host);
             let pods = node.into_iter().flat_map(|it| it.pods(max_priority));
             let requests = pods.map(|pod| self.state.cluster.requests(pod));

@@ -161,8 +161,7 @@ fn lowest_cutoff(
     let node = state.units.reclaimable.node(host)?;
     let free = state.cluster.host(host)?.free();
     missing.clear();
-    let requests = shape.requests.iter().filter(|it| !it.0.is_host_port());
-    for (resource, requested) in requests {
+    for (resource, requested) in shape.resources() {
         let free = free.get(*resource);
         if *requested > free {
             missing.push((*resource, requested.minus(free)));

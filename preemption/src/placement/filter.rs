@@ -63,7 +63,7 @@ impl Shape {
             return Some(FilterRejection::UnknownResource);
         }
         // A node has one of each port: there is none that it lacks without other pods.
-        let mut requests = self.requests.iter().filter(|it| !it.0.is_host_port());
+        let mut requests = self.resources().iter();
         requests.find_map(|(resource, requested)| {
             let allocatable = host.allocatable.get(*resource);
             let (resource, requested) = (*resource, *requested);

@@ -89,7 +89,7 @@ impl Host {
     /// Takes the room of a pod.
     pub(super) fn take(&mut self, requests: &[(ResourceId, Amount)]) {
         self.free.subtract(requests);
-        for (port, amount) in requests.iter().filter(|it| it.0.is_host_port()) {
+        for (port, amount) in requests.iter().filter(|it| it.0.has_port_bit()) {
             let used = self.ports_in_use.entry(*port).or_default();
             *used = used.plus(*amount);
         }
@@ -98,7 +98,7 @@ impl Host {
     /// Gives the room of a pod back.
     pub(super) fn give_back(&mut self, requests: &[(ResourceId, Amount)]) {
         self.free.add(requests);
-        for (port, amount) in requests.iter().filter(|it| it.0.is_host_port()) {
+        for (port, amount) in requests.iter().filter(|it| it.0.has_port_bit()) {
             let used = self.ports_in_use.entry(*port).or_default();
             *used = used.minus(*amount);
             if *used <= Amount::ZERO {
@@ -110,7 +110,7 @@ impl Host {
     /// How much of a resource is free; negative if overcommitted. Of a host port, a node has one.
     #[must_use]
     pub fn free_amount(&self, resource: ResourceId) -> Amount {
-        if resource.is_host_port() {
+        if resource.has_port_bit() {
             let used = self.ports_in_use.get(&resource).copied();
             return Amount::new(1).minus(used.unwrap_or_default());
         }

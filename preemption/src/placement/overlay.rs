@@ -77,21 +77,20 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
     /// Whether the free resources of a node suffice for a pod of this shape. Does not apply [`Shape::rejection_by`].
     #[must_use]
     pub fn fits(&self, host: HostId, shape: &Shape) -> bool {
-        let mut requests = shape.requests.iter();
+        let is_free =
+            |(resource, requested): &(ResourceId, Amount)| *requested <= self.free(host, *resource);
         if let OverlayChanges::Dense { resources, free } = &self.changed {
             let from = host.index().saturating_mul(*resources);
             let row = free.get(from..).unwrap_or_default();
-            return requests.all(|(resource, requested)| {
-                if resource.is_host_port() {
-                    return *requested <= self.free(host, *resource);
-                }
+            let has_room = shape.resources().iter().all(|(resource, requested)| {
                 // The rows are adjacent: a larger index would read the next node.
                 let is_covered = resource.index() < *resources;
                 let free = row.get(resource.index()).filter(|_| is_covered);
                 free.is_some_and(|free| requested <= free)
             });
+            return has_room && (!shape.has_host_ports() || shape.host_ports().iter().all(is_free));
         }
-        requests.all(|(resource, requested)| *requested <= self.free(host, *resource))
+        shape.requests.iter().all(is_free)
     }
 
     /// Reserves amounts on a node.
@@ -135,7 +134,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
     }
 
     fn set(&mut self, host: HostId, resource: ResourceId, amount: Amount) {
-        if resource.is_host_port() {
+        if resource.has_port_bit() {
             self.host_ports.insert((host, resource), amount);
             return;
         }
@@ -174,7 +173,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
 
 impl<R: FreeResources + ?Sized> FreeResources for Overlay<'_, R> {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
-        if resource.is_host_port() {
+        if resource.has_port_bit() {
             let changed = self.host_ports.get(&(host, resource)).copied();
             return changed.unwrap_or_else(|| self.base.free(host, resource));
         }

@@ -130,7 +130,25 @@ impl Shape {
     #[must_use]
     pub fn has_host_ports(&self) -> bool {
         // Sorted: ports are last.
-        self.requests.last().is_some_and(|it| it.0.is_host_port())
+        self.requests.last().is_some_and(|it| it.0.has_port_bit())
+    }
+
+    /// Its requests without ports.
+    #[must_use]
+    pub fn resources(&self) -> &[(ResourceId, Amount)] {
+        if !self.has_host_ports() {
+            return &self.requests;
+        }
+        let resources = self.requests.partition_point(|it| !it.0.has_port_bit());
+        self.requests.get(..resources).unwrap_or_default()
+    }
+
+    /// The ports that it requests.
+    #[must_use]
+    pub fn host_ports(&self) -> &[(ResourceId, Amount)] {
+        self.requests
+            .get(self.resources().len()..)
+            .unwrap_or_default()
     }
 }
 

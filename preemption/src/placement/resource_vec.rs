@@ -85,7 +85,7 @@ impl ResourceVec {
     }
 
     fn slot(&mut self, resource: ResourceId) -> Option<&mut Amount> {
-        if resource.is_host_port() {
+        if resource.has_port_bit() {
             return None;
         }
         let at = resource.index();

@@ -19,6 +19,23 @@ pub(super) struct PriorityCutoff<'a> {
 }
 
 impl PriorityCutoff<'_> {
+    /// Whether a port of a node is free without these units. Apart from the amounts of resources, which decisions ask for far
+    /// more often.
+    #[cold]
+    fn free_port(&self, host: HostId, port: ResourceId) -> Amount {
+        let free = self.state.cluster.free(host, port);
+        let Some(max_priority) = self.max_priority else {
+            return free;
+        };
+        let node = self.state.units.reclaimable.node(host);
+        let pods = node.into_iter().flat_map(|it| it.pods(max_priority));
+        let requests = pods.map(|pod| self.state.cluster.requests(pod));
+        let users = requests.filter(|it| it.iter().any(|(it, _)| *it == port));
+        free.plus(Amount::new(
+            i64::try_from(users.count()).unwrap_or(i64::MAX),
+        ))
+    }
+
     /// An overlay for this many lookups per node, and changes to this many units.
     pub(super) fn overlay(&self, lookups: usize, changes: usize) -> Overlay<'_, Self> {
         let cluster = &self.state.cluster;
@@ -32,20 +49,14 @@ impl PriorityCutoff<'_> {
 
 impl FreeResources for PriorityCutoff<'_> {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
+        if resource.has_port_bit() {
+            return self.free_port(host, resource);
+        }
         let free = self.state.cluster.free(host, resource);
         let Some(max_priority) = self.max_priority else {
             return free;
         };
         let reclaimable = &self.state.units.reclaimable;
-        if resource.has_port_bit() {
-            let node = reclaimable.node(host);
-            let pods = node.into_iter().flat_map(|it| it.pods(max_priority));
-            let requests = pods.map(|pod| self.state.cluster.requests(pod));
-            let users = requests.filter(|it| it.iter().any(|(it, _)| *it == resource));
-            return free.plus(Amount::new(
-                i64::try_from(users.count()).unwrap_or(i64::MAX),
-            ));
-        }
         free.plus(reclaimable.reclaimable(host, max_priority, resource))
     }
 

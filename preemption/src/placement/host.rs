@@ -111,10 +111,15 @@ impl Host {
     #[must_use]
     pub fn free_amount(&self, resource: ResourceId) -> Amount {
         if resource.has_port_bit() {
-            let used = self.ports_in_use.get(&resource).copied();
-            return Amount::new(1).minus(used.unwrap_or_default());
+            return self.free_port(resource);
         }
         self.free.get(resource)
+    }
+
+    #[cold]
+    fn free_port(&self, port: ResourceId) -> Amount {
+        let used = self.ports_in_use.get(&port).copied();
+        Amount::new(1).minus(used.unwrap_or_default())
     }
 
     /// Its name.

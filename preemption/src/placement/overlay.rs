@@ -133,10 +133,21 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
         }
     }
 
+    /// Ports are apart from resources: decisions ask for resources far more often.
+    #[cold]
+    fn set_port(&mut self, host: HostId, port: ResourceId, amount: Amount) {
+        self.host_ports.insert((host, port), amount);
+    }
+
+    #[cold]
+    fn free_port(&self, host: HostId, port: ResourceId) -> Amount {
+        let changed = self.host_ports.get(&(host, port)).copied();
+        changed.unwrap_or_else(|| self.base.free(host, port))
+    }
+
     fn set(&mut self, host: HostId, resource: ResourceId, amount: Amount) {
         if resource.has_port_bit() {
-            self.host_ports.insert((host, resource), amount);
-            return;
+            return self.set_port(host, resource, amount);
         }
         match &mut self.changed {
             OverlayChanges::Dense { resources, free } => {
@@ -174,8 +185,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
 impl<R: FreeResources + ?Sized> FreeResources for Overlay<'_, R> {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
         if resource.has_port_bit() {
-            let changed = self.host_ports.get(&(host, resource)).copied();
-            return changed.unwrap_or_else(|| self.base.free(host, resource));
+            return self.free_port(host, resource);
         }
         match &self.changed {
             OverlayChanges::Dense { resources, free } => {

@@ -80,6 +80,45 @@ fn workload_of_a_deleted_cluster_queue_is_left_out() {
 }
 
 #[test]
+fn placement_on_nodes_is_an_assumption() {
+    let mut objects: Value = serde_saphyr::from_str(PLACED).unwrap();
+    let count = |objects: Value| {
+        let trace = import_value(objects, Some(5)).unwrap();
+        let texts = trace.assumptions.into_iter();
+        let mut texts = texts.filter(|it| it.text.contains("its nodes are not considered"));
+        texts.next().map(|it| it.count)
+    };
+    assert_eq!(count(objects.clone()), Some(1));
+    objects["items"][1]["spec"]["placement"] = Value::Null;
+    assert_eq!(count(objects), None);
+}
+
+const PLACED: &str = "\
+kind: List
+apiVersion: v1
+items:
+- {apiVersion: lockkeeper.dev/v1alpha1, kind: ResourceFlavor, metadata: {name: f}}
+- apiVersion: lockkeeper.dev/v1alpha1
+  kind: ClusterQueue
+  metadata: {name: q}
+  spec:
+    namespaceSelector: {}
+    placement: {policy: Nodes}
+    resourceGroups:
+    - coveredResources: [cpu]
+      flavors: [{name: f, resources: [{name: cpu, nominalQuota: 4}]}]
+- {apiVersion: lockkeeper.dev/v1alpha1, kind: LocalQueue, metadata: {name: q, namespace: team}, spec: {clusterQueue: q}}
+- apiVersion: lockkeeper.dev/v1alpha1
+  kind: Workload
+  metadata: {name: w, namespace: team, uid: w, creationTimestamp: 2026-11-01T00:00:00Z}
+  spec:
+    queueName: q
+    podSets:
+    - count: 1
+      template: {spec: {containers: [{name: main, resources: {requests: {cpu: 1}}}]}}
+";
+
+#[test]
 fn dump_without_workloads_is_an_error() {
     let error = import("{apiVersion: v1, kind: List, items: []}", Some(5)).unwrap_err();
     assert!(

@@ -1,8 +1,10 @@
 //! Watch events in different orders.
 
-use crate::test_state::{node, object, plan, pod, pod_of, set_pods, state, workload};
+use crate::test_state::{
+    node, object, placement, plan, pod, pod_of, request, set_pods, state, template, workload,
+};
 use lockkeeper_api::workload::DisruptionMode::PodGroup;
-use lockkeeper_cluster_state::placement_state::{PlacementState, VictimRef};
+use lockkeeper_cluster_state::placement_state::{PlacementState, VictimRef, WorkloadUnit};
 use serde_json::json;
 
 const GANG: VictimRef<'_> = VictimRef::Workload {
@@ -129,4 +131,50 @@ fn plan_changes_no_visible_state() {
     let first = plan(&mut state, 2, 10);
     assert_eq!(plan(&mut state, 2, 10), first);
     assert_eq!(state.revision(), revision);
+}
+
+#[test]
+fn events_change_their_nodes_only() {
+    let mut state = state(&["a", "b", "c"], 4);
+    let changed = |state: &PlacementState| -> Vec<&str> {
+        let nodes = ["a", "b", "c"].into_iter();
+        let nodes = nodes.filter(|it| state.has_changed(&placement(&[(it, 1)])));
+        nodes.collect()
+    };
+    assert_eq!(changed(&state), ["a", "b", "c"]);
+    state.forget_changes();
+    assert_eq!(changed(&state), [""; 0]);
+    // A placement whose node does not exist has to be planned again.
+    assert!(state.has_changed(&placement(&[("unknown", 1)])));
+    set_pods(&mut state, [pod_of("w", "p", "a", 1)]);
+    assert_eq!(changed(&state), ["a"]);
+    state.forget_changes();
+    // A plan changes nothing.
+    assert_eq!(plan(&mut state, 1, 10), "fits a:1");
+    assert_eq!(changed(&state), [""; 0]);
+    // The workload of the pod, its eviction, and its end.
+    state.set_workload(&workload("w", 0, PodGroup));
+    assert_eq!(changed(&state), ["a"]);
+    state.forget_changes();
+    state.set_workload(&WorkloadUnit {
+        is_evicted: true,
+        ..workload("w", 0, PodGroup)
+    });
+    assert_eq!(changed(&state), ["a"]);
+    state.forget_changes();
+    state.remove_pod("ns", "p");
+    assert_eq!(changed(&state), ["a"]);
+    state.forget_changes();
+    let template = template(1);
+    state.reserve(&request(&template, 1, 5), &placement(&[("b", 1)]));
+    assert_eq!(changed(&state), ["b"]);
+    state.forget_changes();
+    state.release("ns", "preemptor");
+    assert_eq!(changed(&state), ["b"]);
+    state.forget_changes();
+    state.set_node(&object(&node("c", 2)));
+    assert_eq!(changed(&state), ["c"]);
+    state.forget_changes();
+    state.remove_node("c");
+    assert_eq!(changed(&state), ["c"]);
 }

@@ -1,6 +1,8 @@
 //! Reservations, and the bound pods that replace them.
 
-use crate::test_state::{placement, plan, pod_of, request, set_pods, state, template, workload};
+use crate::test_state::{
+    node, object, placement, plan, pod_of, request, set_pods, state, template, workload,
+};
 use lockkeeper_api::workload::DisruptionMode::{Pod, PodGroup};
 use lockkeeper_api::workload::NominatedPlacement;
 use lockkeeper_cluster_state::placement_state::PlacementState;
@@ -125,4 +127,16 @@ fn workload_with_reservations_is_victim_as_a_whole() {
         set_pods(&mut state, [pod_of("w", "w-0", "a", 1)]);
         assert_eq!(plan(&mut state, 2, 10), "preempts workload/w for a:1,b:1");
     }
+}
+
+/// After a restart a workload with nodes may be known before the nodes, and so before their resources.
+#[test]
+fn reservation_before_the_nodes_takes_all_resources() {
+    let mut state = PlacementState::new();
+    state.set_workload(&workload("w", 5, PodGroup));
+    reserve(&mut state, 1, &placement(&[("a", 2)]));
+    state.set_node(&object(&node("a", 3)));
+    assert_eq!(plan(&mut state, 1, 0), "fits a:1");
+    let decision = plan(&mut state, 2, 0);
+    assert!(decision.contains("only 1 of 2 pods fit"), "{decision}");
 }

@@ -332,12 +332,31 @@ fn workload_gives_up_after_other_pods_have_taken_the_room_again_and_again() {
     let why = "False WaitingForNodes Waiting for room on nodes: other pods have taken the room of preempted pods \
                several times";
     assert_eq!(reason, why);
+    let admitted = condition_of(&stage, "a", "Admitted");
+    assert!(admitted.starts_with("False NoReservation "), "{admitted}");
     // It is tried again after the pause.
     let writes = decisive(stage.advance(61_000));
     assert!(
         writes.contains(&"nominate_nodes job-a".to_owned()),
         "{writes:?}"
     );
+}
+
+/// Other nodes than the nominated ones are looked at once in a second.
+#[test]
+fn room_on_another_node_replaces_a_placement_with_victims() {
+    let mut stage = stage(&["n1", "n2"]);
+    bind(&mut stage, "p1", "n1", 3, 10);
+    bind(&mut stage, "p2", "n2", 3, 50);
+    create_job(&mut stage, "a", 1, "mid");
+    stage.settle();
+    assert_eq!(nodes_of(&stage, "a"), json!({"n1": 1}));
+    let key = ObjectKey::new("other", "p2");
+    stage.api.delete(Kind::BoundPod, &key, None, false).unwrap();
+    stop(&mut stage, "p2");
+    stage.advance(1_000);
+    assert_eq!(nodes_of(&stage, "a"), json!({"n2": 1}));
+    assert!(is_admitted(&stage, "a"));
 }
 
 #[test]

@@ -65,24 +65,37 @@ fn wait_for_preview(kubectl: &Kubectl, object: &Value, expected: &str) {
     found.unwrap_or_else(|_| panic!("expected {expected}, found {last:?}"));
 }
 
-/// Creates an object whose preview is known. On a busy machine a review ends without its preview.
+/// Creates a Job, whose creation shows this preview. On a busy machine a review may end without its preview; then the Job is
+/// created again.
 #[track_caller]
-fn submit(kubectl: &Kubectl, object: &Value, expected: &str) {
-    let created = previews(kubectl, &SUBMIT, object);
-    assert!(created.is_empty() || created == [expected], "{created:?}");
+fn submit(site: &ControllerFixture<'_>, kubectl: &Kubectl, object: &Value, expected: &str) {
+    let name = object["metadata"]["name"].as_str().unwrap();
+    let found = wait::until(
+        || {
+            wait_for_preview(kubectl, object, expected);
+            let created = previews(kubectl, &SUBMIT, object);
+            if created == [expected] {
+                return Ok(Some(()));
+            }
+            assert!(created.is_empty(), "{created:?}");
+            site.objects.delete("Job", name);
+            site.objects.wait_until_gone("Job", name);
+            Ok(None)
+        },
+        || format!("the creation of {name} shows no preview"),
+    );
+    found.unwrap_or_else(|e| panic!("{e}"));
 }
 
 fn agreement(stage: &mut Fixture) {
     let (site, kubectl) = open(stage, PREVIEW);
     let first = job("first", 6, "low");
-    wait_for_preview(&kubectl, &first, "runs now on flavor default");
-    submit(&kubectl, &first, "runs now on flavor default");
+    submit(&site, &kubectl, &first, "runs now on flavor default");
     site.wait_until_running("first");
 
     let second = job("second", 4, "low");
     let waits = "waits in ClusterQueue q: flavor default: not free, and there are no candidate workloads for preemption";
-    wait_for_preview(&kubectl, &second, waits);
-    submit(&kubectl, &second, waits);
+    submit(&site, &kubectl, &second, waits);
     site.wait_until_pending("second", "WaitingForQuota");
 
     let third = job("third", 2, "low");
@@ -90,8 +103,7 @@ fn agreement(stage: &mut Fixture) {
 
     let urgent = job("urgent", 8, "high");
     let preempts = "would preempt 1 workload (1 of this namespace)";
-    wait_for_preview(&kubectl, &urgent, preempts);
-    submit(&kubectl, &urgent, preempts);
+    submit(&site, &kubectl, &urgent, preempts);
     site.wait_until_running("urgent");
     site.wait_until_stopped("first");
 

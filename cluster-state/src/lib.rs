@@ -19,12 +19,14 @@
 mod admission_status;
 mod cluster_event;
 mod cluster_state;
+pub mod core_labels;
 mod cycle_record;
 pub mod decision_text;
 mod error;
 mod flavor_eligibility;
 mod flavor_searches;
 pub mod host_ports;
+pub mod inter_pod_fields;
 pub mod journal;
 pub mod label_selector;
 mod object_store;

@@ -1,21 +1,27 @@
 //! Decodes the scheduling fields of Kubernetes' objects: labels, selectors, affinity, tolerations, taints.
 
+use crate::core_labels::{condition, has_label};
 use crate::host_ports::host_ports;
+use crate::inter_pod_fields::{PodIdentity, inter_pod_constraints};
 use k8s_openapi::api::core::v1::{
     NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 use lockkeeper_preemption::Amount;
 use lockkeeper_preemption::gang::GangCluster;
 use lockkeeper_preemption::placement::{
-    Affinity, AffinityTerm, LabelCondition, Labels, Requirement, Selector, Shape,
-    Taint as CoreTaint, TaintEffect, Toleration as CoreToleration, TolerationCondition,
+    Affinity, AffinityTerm, LabelCondition, Requirement, Selector, Shape, Taint as CoreTaint,
+    TaintEffect, Toleration as CoreToleration, TolerationCondition,
 };
-use std::collections::BTreeMap;
 
-/// The node selector, the required node affinity, the tolerations and the host ports of a pod; the caller adds its requests. A term
-/// that Kubernetes would reject matches no node; a toleration with `Gt` or `Lt` tolerates no taint.
+/// What decides on which nodes a pod may run, except its requests, which the caller adds: node selector, required affinity,
+/// tolerations, host ports, and the pods around it. A term that Kubernetes would reject matches no node; a toleration with `Gt`
+/// or `Lt` tolerates no taint.
 #[must_use]
-pub fn pod_shape(gang_cluster: &mut GangCluster, spec: &PodSpec) -> Shape {
+pub fn pod_shape(
+    gang_cluster: &mut GangCluster,
+    identity: PodIdentity<'_>,
+    spec: &PodSpec,
+) -> Shape {
     let selector = spec.node_selector.iter().flatten();
     let selector = selector.map(|(key, value)| has_label(gang_cluster, key, value));
     let selector = Selector(selector.collect());
@@ -41,6 +47,7 @@ pub fn pod_shape(gang_cluster: &mut GangCluster, spec: &PodSpec) -> Shape {
         tolerations: tolerations
             .filter_map(|it| toleration(gang_cluster, it))
             .collect(),
+        inter_pod: inter_pod_constraints(gang_cluster, identity, spec),
     }
 }
 
@@ -75,62 +82,6 @@ fn requirement(
             _ => condition(gang_cluster, operator, values).unwrap_or(nothing),
         },
     }
-}
-
-/// A requirement of a label selector; `None` if its operator is unknown.
-fn condition(
-    gang_cluster: &mut GangCluster,
-    operator: &str,
-    values: &[String],
-) -> Option<LabelCondition> {
-    let mut words = || values.iter().map(|it| gang_cluster.symbol(it)).collect();
-    match operator {
-        "In" => Some(LabelCondition::In(words())),
-        "NotIn" => Some(LabelCondition::NotIn(words())),
-        "Exists" => Some(LabelCondition::Exists),
-        "DoesNotExist" => Some(LabelCondition::DoesNotExist),
-        _ => None,
-    }
-}
-
-/// The requirement that a label has this value.
-pub(crate) fn has_label(gang_cluster: &mut GangCluster, key: &str, value: &str) -> Requirement {
-    Requirement {
-        key: gang_cluster.symbol(key),
-        condition: LabelCondition::In(Box::new([gang_cluster.symbol(value)])),
-    }
-}
-
-/// A label selector, from its labels and from its requirements with key, operator and values.
-///
-/// # Errors
-///
-/// The first unknown operator.
-pub fn label_selector<'a>(
-    gang_cluster: &mut GangCluster,
-    labels: impl IntoIterator<Item = (&'a String, &'a String)>,
-    expressions: impl IntoIterator<Item = (&'a str, &'a str, &'a [String])>,
-) -> Result<Selector, &'a str> {
-    let labels = labels.into_iter();
-    let mut all: Vec<Requirement> = labels
-        .map(|(key, value)| has_label(gang_cluster, key, value))
-        .collect();
-    for (key, operator, values) in expressions {
-        all.push(Requirement {
-            key: gang_cluster.symbol(key),
-            condition: condition(gang_cluster, operator, values).ok_or(operator)?,
-        });
-    }
-    Ok(Selector(all.into()))
-}
-
-/// The labels of an object.
-#[must_use]
-pub fn labels(gang_cluster: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels {
-    let pairs = labels.iter();
-    Labels::from_pairs(
-        pairs.map(|(key, value)| (gang_cluster.symbol(key), gang_cluster.symbol(value))),
-    )
 }
 
 /// A taint of a node; `None` if its effect is unknown.

@@ -91,7 +91,7 @@
 //!     started_at_ns: None,
 //!     is_terminating: false,
 //! };
-//! let member = |pod, group| MemberSpec { pod, group, nominated: None, is_preempted: false };
+//! let member = |pod, group| MemberSpec { pod, group, nominated: None, is_preempted: false, has_budgets: true };
 //! cluster.set_pod(member(pod("leader", Some(hosts[0]), 0), Some(replica)));
 //! cluster.set_pod(member(pod("worker", Some(hosts[1]), 0), Some(replica)));
 //! let urgent = cluster.set_pod(member(pod("urgent", None, 10), None));
@@ -113,6 +113,7 @@ mod disruption_budgets;
 mod domain;
 mod group;
 mod hypothetical;
+mod hypothetical_pods;
 mod importance;
 mod member;
 mod nomination;
@@ -136,7 +137,7 @@ pub use cluster::GangCluster;
 pub use decide::check_eligibility;
 pub use domain::Domain;
 pub use importance::Importance;
-pub use reason::{DroppedNomination, IneligibleReason, InfeasibleReason};
+pub use reason::{Conflict, DroppedNomination, IneligibleReason, InfeasibleReason};
 pub use request::{GangDecision, GangOutcome, GangPlan, NodeSample, PreemptionRequest};
 pub use score::Score;
 pub use single_pod::DryRun;

@@ -9,15 +9,21 @@
 //! - [`Overlay`] records reservations and releases on top of the free resources. It never changes the cluster, and
 //!   rolls back to any mark.
 //! - [`place()`] places pods on nodes, one after another, by first fit or best fit.
+//! - [`InterPodTable`] counts the pods that restrict others by pod affinity, anti-affinity or topology spread. Most decisions
+//!   need none; [`place_beside_pods`] places pods that have one.
 //!
 //! The model covers the plugins `NodeResourcesFit`, `NodePorts` (any host IP conflicts with any other), `NodeAffinity`
-//! (required terms), `TaintToleration` and `NodeUnschedulable` of kube-scheduler v1.37. Volumes, devices, pod affinity and
-//! topology spread are not modelled.
+//! (required terms), `TaintToleration`, `NodeUnschedulable`, `InterPodAffinity` (required terms) and `PodTopologySpread`
+//! (`DoNotSchedule`) of kube-scheduler v1.37. Volumes and devices are not modelled.
 
 mod cluster;
 mod filter;
 mod fit;
 mod host;
+mod inter_pod;
+mod inter_pod_counts;
+mod inter_pod_fit;
+mod inter_pod_table;
 mod labels;
 mod overlay;
 mod pod;
@@ -28,6 +34,10 @@ pub use cluster::Cluster;
 pub use filter::FilterRejection;
 pub use fit::{Placement, Strategy, place};
 pub use host::{Host, HostSpec, Taint, TaintEffect};
+pub use inter_pod::{InterPodConstraints, InterPodRejection, PodAffinityTerm, TopologySpread};
+pub use inter_pod_counts::{CountsMark, InterPodCounts};
+pub use inter_pod_fit::place_beside_pods;
+pub use inter_pod_table::InterPodTable;
 pub use labels::{LabelCondition, Labels, Requirement, Selector, SymbolTable};
 pub use overlay::{FreeResources, Mark, Overlay};
 pub use pod::{

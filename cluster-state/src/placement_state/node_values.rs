@@ -1,7 +1,8 @@
 //! Nodes and disruption budgets as values of the core.
 
+use crate::core_labels::{label_selector, labels};
 use crate::quantities::in_core_units;
-use crate::scheduling_fields::{label_selector, labels, taint};
+use crate::scheduling_fields::taint;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use lockkeeper_api::quantity::Quantity;

@@ -3,8 +3,10 @@
 use super::request::{PlacementPodSet, PlacementRequest};
 use super::resource_names::SplitRequests;
 use super::workload_entry::{Reservation, pod_group, policy};
+use crate::core_labels::{has_label, labels};
+use crate::inter_pod_fields::{PodIdentity, constraints_len};
 use crate::pod_requests::pod_requests;
-use crate::scheduling_fields::{has_label, pod_shape, toleration};
+use crate::scheduling_fields::{pod_shape, toleration};
 use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::workload::{NominatedPlacement, PodSetPlacement};
@@ -16,10 +18,16 @@ use std::collections::BTreeMap;
 /// The most pods of a workload. Kubernetes supports 150,000 pods in a cluster.
 const PODS_MAX: usize = 150_000;
 
+/// The most terms, requirements and values of the constraints on other pods. Each is compared with all pods, and any tenant can
+/// write them.
+const CONSTRAINTS_LEN_MAX: usize = 1_000;
+
 /// A pod set with the shape of its pods.
 pub(super) struct PodSetShape<'a> {
     pub(super) name: &'a str,
     pub(super) shape: ShapeId,
+    /// The labels of its template.
+    pub(super) labels: Labels,
     pub(super) count: usize,
     /// The requested resources that no node has.
     pub(super) unknown_resources: Vec<String>,
@@ -39,7 +47,7 @@ pub(super) fn pod_set_shapes<'a>(
     for pod_set in &request.pod_sets {
         let count = usize::try_from(pod_set.count).unwrap_or_default();
         total = total.saturating_add(count);
-        shapes.push(pod_set_shape(cluster, pod_set, count)?);
+        shapes.push(pod_set_shape(cluster, request.namespace, pod_set, count)?);
     }
     if total > PODS_MAX {
         return Err(format!(
@@ -51,12 +59,27 @@ pub(super) fn pod_set_shapes<'a>(
 
 fn pod_set_shape<'a>(
     cluster: &mut GangCluster,
+    namespace: &str,
     pod_set: &PlacementPodSet<'a>,
     count: usize,
 ) -> Result<PodSetShape<'a>, String> {
     let empty = PodSpec::default();
     let spec = pod_set.template.spec.as_ref().unwrap_or(&empty);
-    let mut shape = pod_shape(cluster, spec);
+    let metadata = pod_set.template.metadata.as_ref();
+    let own_labels = metadata.and_then(|it| it.labels.as_ref());
+    let identity = PodIdentity {
+        namespace,
+        labels: own_labels,
+    };
+    let mut shape = pod_shape(cluster, identity, spec);
+    let constraints = constraints_len(&shape.inter_pod);
+    if constraints > CONSTRAINTS_LEN_MAX {
+        return Err(format!(
+            "pod set {:?}: its pod affinity and topology spread have {constraints} terms, requirements and values; the maximum is \
+             {CONSTRAINTS_LEN_MAX}",
+            pod_set.name
+        ));
+    }
     let of_flavors = pod_set.node_selector.iter();
     let of_flavors = of_flavors.map(|(key, value)| has_label(cluster, key, value));
     let selector = shape.selector.0.into_iter().chain(of_flavors);
@@ -71,6 +94,7 @@ fn pod_set_shape<'a>(
     Ok(PodSetShape {
         name: pod_set.name,
         shape: cluster.shape(shape),
+        labels: own_labels.map_or_else(Labels::default, |it| labels(cluster, it)),
         count,
         unknown_resources: requests.unknown.into_iter().map(|it| it.0).collect(),
     })
@@ -114,6 +138,7 @@ pub(super) fn reservations(
             name: format!("{workload}/{}/{at}", pod_set.name),
             host,
             shape: pod_set.shape,
+            labels: pod_set.labels.clone(),
         }));
     }
     all
@@ -178,16 +203,16 @@ impl<'a> PodPlan<'a> {
         }
         let count = nominated.iter().flatten().count();
         let mut pods = Vec::with_capacity(total);
-        let shapes = pod_sets.iter();
-        let shapes = shapes.flat_map(|it| std::iter::repeat_n(it.shape, it.count));
-        for (at, (shape, nominated)) in shapes.zip(&nominated).enumerate() {
+        let templates = pod_sets.iter();
+        let templates = templates.flat_map(|it| std::iter::repeat_n(it, it.count));
+        for (at, (template, nominated)) in templates.zip(&nominated).enumerate() {
             pods.push(cluster.set_pod(MemberSpec {
                 pod: CorePod {
-                    namespace: "",
+                    namespace: request.namespace,
                     name: &format!("/plan/{at}"),
                     host: None,
-                    shape,
-                    labels: Labels::default(),
+                    shape: template.shape,
+                    labels: template.labels.clone(),
                     priority: request.priority,
                     preemption,
                     started_at_ns: None,
@@ -197,6 +222,7 @@ impl<'a> PodPlan<'a> {
                 // A placement of some of the pods cannot be kept.
                 nominated: nominated.filter(|_| count == total),
                 is_preempted: false,
+                has_budgets: false,
             }));
         }
         Self {

@@ -1,8 +1,10 @@
 //! Bound pods as values of the core.
 
 use super::resource_names::SplitRequests;
+use crate::core_labels::labels;
+use crate::inter_pod_fields::PodIdentity;
 use crate::pod_requests::pod_requests;
-use crate::scheduling_fields::{labels, pod_shape};
+use crate::scheduling_fields::pod_shape;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use lockkeeper_preemption::gang::GangCluster;
@@ -47,7 +49,11 @@ impl PodValues {
         if matches!(phase, Some("Succeeded" | "Failed")) {
             return None;
         }
-        let mut shape = pod_shape(cluster, spec);
+        let identity = PodIdentity {
+            namespace: pod.metadata.namespace.as_deref().unwrap_or_default(),
+            labels: pod.metadata.labels.as_ref(),
+        };
+        let mut shape = pod_shape(cluster, identity, spec);
         let requests = pod_requests(&pod.metadata, spec).unwrap_or_default();
         let requests = SplitRequests::new(cluster, requests);
         shape.requests.extend(requests.known);

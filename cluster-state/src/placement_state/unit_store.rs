@@ -8,7 +8,7 @@ use super::workload_entry::{
     Properties, Reservation, WorkloadEntry, object_key, pod_group, split_key,
 };
 use lockkeeper_preemption::gang::{GangCluster, GangOptions, GroupSpec, MemberSpec};
-use lockkeeper_preemption::placement::{Labels, PodPreemption, PodSpec};
+use lockkeeper_preemption::placement::{PodPreemption, PodSpec};
 use lockkeeper_preemption::{GroupId, PodId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -360,12 +360,7 @@ impl UnitStore {
                 name,
                 host: Some(values.host),
                 shape: values.shape,
-                // The disruption has happened already: no budget is charged for it again.
-                labels: if is_leaving {
-                    Labels::default()
-                } else {
-                    values.labels.clone()
-                },
+                labels: values.labels.clone(),
                 priority: values.priority,
                 preemption: values.preemption,
                 started_at_ns: values.started_at_ns,
@@ -374,6 +369,8 @@ impl UnitStore {
             group,
             nominated: None,
             is_preempted: is_leaving,
+            // The disruption has happened already: no budget is charged for it again.
+            has_budgets: !is_leaving,
         });
         is_leaving
     }
@@ -403,7 +400,7 @@ impl UnitStore {
                     name: &reservation.name,
                     host: Some(reservation.host),
                     shape: reservation.shape,
-                    labels: Labels::default(),
+                    labels: reservation.labels.clone(),
                     priority: entry.properties.priority,
                     preemption: PodPreemption::default(),
                     started_at_ns: None,
@@ -412,6 +409,7 @@ impl UnitStore {
                 group: Some(group),
                 nominated: None,
                 is_preempted: is_evicted,
+                has_budgets: false,
             });
             entry.reservations.insert(reservation, id);
         }

@@ -19,8 +19,6 @@ pub(super) fn release_if_many(store: &mut UnitStore) {
 fn release(store: &mut UnitStore) {
     let mut used = UsedIds::default();
     for pod in store.pods.values() {
-        // A pod that is about to terminate has no labels in the core.
-        used.mark_labels(&pod.values.labels);
         used.mark_shape(pod.values.shape);
         used.mark_host(pod.values.host);
     }

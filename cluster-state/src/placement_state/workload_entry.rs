@@ -5,7 +5,7 @@ use lockkeeper_api::workload::DisruptionMode;
 use lockkeeper_preemption::gang::{
     DisruptionMode as CoreMode, GroupKey, GroupSpec, PreemptionUnitKind,
 };
-use lockkeeper_preemption::placement::PodPreemption;
+use lockkeeper_preemption::placement::{Labels, PodPreemption};
 use lockkeeper_preemption::{GroupId, HostId, PodId, ShapeId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +16,8 @@ pub(super) struct Reservation {
     pub(super) name: String,
     pub(super) host: HostId,
     pub(super) shape: ShapeId,
+    /// The labels of its template.
+    pub(super) labels: Labels,
 }
 
 /// A workload with its pods.

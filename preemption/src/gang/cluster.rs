@@ -9,7 +9,7 @@ use super::spec::{
 use super::unit_table::UnitTable;
 use super::workloads::WorkloadView;
 use crate::ids::{BudgetId, GroupId, HostId, PodId, ResourceId, ShapeId, SymbolId, UnitId};
-use crate::placement::{Cluster, HostSpec, Pod, Shape};
+use crate::placement::{Cluster, HostSpec, Labels, Pod, Shape};
 use std::collections::BTreeSet;
 
 /// A cluster with its groups, disruption budgets and preemption units. A pod event costs the pods of the node and a
@@ -101,6 +101,11 @@ impl GangCluster {
         self.cluster.set_host(spec)
     }
 
+    /// Sets the labels of a namespace. See [`Cluster::set_namespace`].
+    pub fn set_namespace(&mut self, name: &str, labels: Labels) {
+        self.cluster.set_namespace(name, labels);
+    }
+
     /// Removes a node.
     pub fn remove_host(&mut self, id: HostId) {
         self.cluster.remove_host(id);
@@ -160,13 +165,18 @@ impl GangCluster {
             let len = id.index().saturating_add(1);
             self.members.resize_with(len, Member::default);
         }
-        let budgets = budgets_protecting(&self.budgets, &self.cluster, id);
+        let budgets = if spec.has_budgets {
+            budgets_protecting(&self.budgets, &self.cluster, id)
+        } else {
+            Box::default()
+        };
         if let Some(member) = self.members.get_mut(id.index()) {
             *member = Member {
                 group: spec.group,
                 nominated: spec.nominated,
                 is_preempted: spec.is_preempted,
                 unit: None,
+                has_budgets: spec.has_budgets,
                 budgets,
             };
         }
@@ -216,6 +226,13 @@ impl GangCluster {
     fn refresh_budgets(&mut self) {
         let pods: Vec<PodId> = self.cluster.pods().map(|(id, _)| id).collect();
         for id in pods {
+            if !self
+                .members
+                .get(id.index())
+                .is_some_and(|it| it.has_budgets)
+            {
+                continue;
+            }
             let budgets = budgets_protecting(&self.budgets, &self.cluster, id);
             let member = self.members.get(id.index());
             // Attaching a pod again rebuilds the sums of its node, so unchanged pods are skipped.

@@ -3,6 +3,7 @@
 use super::cluster::GangCluster;
 use super::context::DecisionContext;
 use super::hypothetical::SearchBaseline;
+use super::hypothetical_pods;
 use super::nomination::{self, NominationStatus};
 use super::pod_by_pod;
 use super::preemptor::{self, Preemptor};
@@ -110,10 +111,14 @@ fn with_context<T>(
     let mut baseline = SearchBaseline::default();
     nomination::reserve_nominated(state, request, &mut baseline);
     let shapes = preemptor::shapes(state, request.pods);
+    let inter_pod = hypothetical_pods::table(state, request.pods, &baseline);
     decide(DecisionContext {
         state,
         request,
-        preemptor: Preemptor::new(state, request, &shapes),
+        preemptor: Preemptor {
+            inter_pod: inter_pod.as_ref(),
+            ..Preemptor::new(state, request, &shapes)
+        },
         baseline: &baseline,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::cluster::GangCluster;
 use crate::amount::Amount;
-use crate::ids::{HostId, ResourceId, ShapeId, UnitId};
+use crate::ids::{HostId, PodId, ResourceId, UnitId};
 use crate::placement::{FreeResources, Overlay, Pod, ResourceVec};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,9 +78,9 @@ pub(super) struct SearchBaseline {
     /// The victims chosen for earlier pods, by each node that they have pods on (`CycleState` of KEP-5710, Delayed
     /// preemption). They count as removed and are not selected again.
     pub(super) victims: BTreeMap<HostId, BTreeSet<UnitId>>,
-    /// The room reserved on each node: for pods placed earlier, and for nominated pods of at least the preemptor's
+    /// The pods for which room is reserved on each node: those placed earlier, and nominated pods of at least the preemptor's
     /// priority.
-    pub(super) reserved: BTreeMap<HostId, Vec<ShapeId>>,
+    pub(super) reserved: BTreeMap<HostId, Vec<PodId>>,
 }
 
 impl SearchBaseline {
@@ -100,8 +100,8 @@ impl SearchBaseline {
         }
     }
 
-    pub(super) fn reserve(&mut self, host: HostId, shape: ShapeId) {
-        self.reserved.entry(host).or_default().push(shape);
+    pub(super) fn reserve(&mut self, host: HostId, pod: PodId) {
+        self.reserved.entry(host).or_default().push(pod);
     }
 
     /// Applies these decisions to an overlay over a cutoff, for the given nodes only.
@@ -112,9 +112,9 @@ impl SearchBaseline {
         hosts: &[HostId],
     ) {
         let state = cutoff.state;
-        for (host, shapes) in entries_of_hosts(&self.reserved, hosts) {
-            for shape in shapes {
-                overlay.reserve(*host, &state.cluster.shape_of(*shape).requests);
+        for (host, pods) in entries_of_hosts(&self.reserved, hosts) {
+            for pod in pods {
+                overlay.reserve(*host, state.cluster.requests(*pod));
             }
         }
         for (host, units) in entries_of_hosts(&self.victims, hosts) {

@@ -10,6 +10,7 @@ pub(super) struct Member {
     pub(super) is_preempted: bool,
     /// The unit of a running pod.
     pub(super) unit: Option<UnitId>,
+    pub(super) has_budgets: bool,
     /// The disruption budgets that protect the pod.
     pub(super) budgets: Box<[BudgetId]>,
 }

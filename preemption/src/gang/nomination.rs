@@ -1,12 +1,14 @@
 //! Nodes that pods are nominated to.
 
 use super::cluster::GangCluster;
+use super::domain::Domain;
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
+use super::hypothetical_pods;
 use super::preemptor::{self, Preemptor};
 use super::reason::{DroppedNomination, InfeasibleReason};
 use super::request::{PreemptionRequest, zip_placement};
 use crate::ids::{HostId, PodId, ResourceId};
-use crate::placement::{FreeResources, Host, Overlay, Pod};
+use crate::placement::{FreeResources, Host, InterPodCounts, Overlay, Pod};
 use std::collections::BTreeSet;
 
 /// The status of a preemptor's nomination.
@@ -47,9 +49,8 @@ pub(super) fn reserve_nominated(
     let own: BTreeSet<PodId> = request.pods.iter().copied().collect();
     for id in state.nominated.difference(&own) {
         let is_above = workloads.scheduling_priority(*id) >= priority;
-        let host = workloads.nominated_host(*id).filter(|_| is_above);
-        if let Some((host, pod)) = host.zip(state.cluster.pod(*id)) {
-            baseline.reserve(host, pod.shape());
+        if let Some(host) = workloads.nominated_host(*id).filter(|_| is_above) {
+            baseline.reserve(host, *id);
         }
     }
 }
@@ -76,12 +77,27 @@ pub(super) fn nomination_status(
     let mut overlay = Overlay::new(&cutoff);
     baseline.apply_to(&mut overlay, &cutoff, &hosts);
     let without_changes = overlay.mark();
-    if apply_placement(state, &placement, &mut overlay).is_ok() {
+    let domain = Domain::Subset(hosts);
+    let mut counts = preemptor
+        .inter_pod
+        .map(|it| hypothetical_pods::counts(state, it, baseline, &domain, None, &[]));
+    let present = counts.as_ref().map(InterPodCounts::mark);
+    if apply_placement(state, &placement, &mut overlay, counts.as_mut()).is_ok() {
         return NominationStatus::Fits(placement);
+    }
+    if let Some((counts, mark)) = counts.as_mut().zip(present) {
+        counts.roll_back(mark);
+        for pod in counts.table().counted_pods() {
+            let host = state.cluster.pod(pod).and_then(Pod::host);
+            let is_leaving = state.workloads().is_terminating_by_preemption(pod);
+            if let Some(host) = host.filter(|_| is_leaving) {
+                counts.remove(pod, host);
+            }
+        }
     }
     // The failed attempt has reserved the room of the pods before the failing one.
     overlay.roll_back(without_changes);
-    for host in &hosts {
+    for host in domain.hosts() {
         let pods = state.cluster.host(*host).map_or(&[][..], |it| it.pods());
         for pod in pods
             .iter()
@@ -90,7 +106,7 @@ pub(super) fn nomination_status(
             overlay.release(*host, state.cluster.requests(*pod));
         }
     }
-    match apply_placement(state, &placement, &mut overlay) {
+    match apply_placement(state, &placement, &mut overlay, counts.as_mut()) {
         Ok(()) => NominationStatus::AwaitingVictims(placement),
         Err(dropped) => NominationStatus::Dropped(dropped),
     }
@@ -101,6 +117,7 @@ fn apply_placement(
     state: &GangCluster,
     placement: &[(PodId, Option<HostId>)],
     overlay: &mut Overlay<'_, PriorityCutoff<'_>>,
+    mut counts: Option<&mut InterPodCounts<'_>>,
 ) -> Result<(), DroppedNomination> {
     for (pod, host) in placement {
         let shape = state.cluster.pod(*pod).map(Pod::shape);
@@ -125,6 +142,12 @@ fn apply_placement(
             return Err(dropped(InfeasibleReason::InsufficientResources {
                 resources,
             }));
+        }
+        if let Some(counts) = counts.as_deref_mut() {
+            if let Some(rejection) = counts.rejection_of(*pod, host) {
+                return Err(dropped(InfeasibleReason::RejectedByPods(rejection)));
+            }
+            counts.add(*pod, host);
         }
         // Several pods of a gang may be nominated to the same node.
         overlay.reserve(host, &shape.requests);

@@ -58,7 +58,7 @@ pub(super) fn decide(context: DecisionContext<'_>, trace: &mut GangTrace) -> Gan
             baseline.add_victim(state, *victim);
         }
         if let Some(host) = host {
-            baseline.reserve(host, *shape);
+            baseline.reserve(host, *pod);
         }
         progress.placement.push((*pod, host));
     }

@@ -4,7 +4,7 @@ use super::cluster::GangCluster;
 use super::request::PreemptionRequest;
 use super::spec::SchedulerCompatibility;
 use crate::ids::{HostId, PodId, ShapeId};
-use crate::placement::{Pod, PodPreemption};
+use crate::placement::{InterPodTable, Pod, PodPreemption};
 use std::collections::BTreeSet;
 
 /// A pod or a gang that needs room.
@@ -21,6 +21,8 @@ pub(super) struct Preemptor<'a> {
     pub(super) count_min: usize,
     /// The node of each pod, if the placement is already decided.
     pub(super) fixed_placement: Option<&'a [Option<HostId>]>,
+    /// The pods that restrict it.
+    pub(super) inter_pod: Option<&'a InterPodTable<'a>>,
 }
 
 impl<'a> Preemptor<'a> {
@@ -38,6 +40,7 @@ impl<'a> Preemptor<'a> {
             priority: priority(state, request),
             count_min: count_min.unwrap_or(1),
             fixed_placement: request.fixed_placement,
+            inter_pod: None,
         }
     }
 }

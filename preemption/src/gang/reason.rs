@@ -1,7 +1,7 @@
 //! Reasons: why a preemptor may not preempt, and why a domain or a nomination is infeasible.
 
 use crate::ids::{HostId, PodId, ResourceId};
-use crate::placement::FilterRejection;
+use crate::placement::{FilterRejection, InterPodRejection};
 
 /// Why a preemptor may not preempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum IneligibleReason {
 pub enum InfeasibleReason {
     /// A filter rejects the node, whichever pods are removed from it.
     Rejected(FilterRejection),
+    /// Pods reject the node that no preemption of units of lower priority removes.
+    RejectedByPods(InterPodRejection),
     /// No unit has a lower priority.
     NoLowerPriority,
     /// Removing all units of lower priority does not free enough of these resources.
@@ -37,6 +39,16 @@ pub enum InfeasibleReason {
     },
     /// No unit is in the way, so preemption does not help.
     PreemptionNotHelpful,
+}
+
+/// Why a unit cannot stay beside a preemptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conflict {
+    /// There is too little of a resource for both.
+    Resource(ResourceId),
+    /// A pod of the preemptor may not run beside it.
+    Pods(InterPodRejection),
 }
 
 /// A nomination that is no longer valid.

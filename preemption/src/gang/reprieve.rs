@@ -2,9 +2,13 @@
 
 use super::cluster::GangCluster;
 use super::hypothetical::PriorityCutoff;
+use super::hypothetical_pods;
+use super::preemptor::Preemptor;
+use super::reason::Conflict;
 use crate::amount::Amount;
-use crate::ids::{HostId, ResourceId, ShapeId, UnitId};
-use crate::placement::{FreeResources, Overlay, Pod};
+use crate::ids::{HostId, PodId, ResourceId, UnitId};
+use crate::placement::{FreeResources, InterPodCounts, Overlay, Pod};
+use std::collections::BTreeSet;
 
 /// The free resources without the potential victims, with the preemptor placed, and with reprieved units put back.
 pub(super) struct Reprieve<'a> {
@@ -13,18 +17,23 @@ pub(super) struct Reprieve<'a> {
     /// The resources that the preemptor requests on each of its nodes, sorted. On other nodes, and for other
     /// resources, no unit is in its way.
     requested: Vec<(HostId, ResourceId)>,
+    /// The pods around the preemptor, if they restrict it.
+    counts: Option<InterPodCounts<'a>>,
+    /// The pods of the preemptor that they restrict, one of each kind on a node.
+    restricted: Vec<(PodId, HostId)>,
 }
 
 impl<'a> Reprieve<'a> {
-    /// `overlay` does not include the preemptor; this adds it.
+    /// `overlay` and `counts` do not include the preemptor; this adds it.
     pub(super) fn new(
         state: &'a GangCluster,
         mut overlay: Overlay<'a, PriorityCutoff<'a>>,
-        shapes: &[ShapeId],
+        mut counts: Option<InterPodCounts<'a>>,
+        preemptor: Preemptor<'_>,
         placement: &[Option<HostId>],
     ) -> Self {
         let mut requested: Vec<(HostId, ResourceId)> = Vec::new();
-        for (shape, host) in shapes.iter().zip(placement) {
+        for (shape, host) in preemptor.shapes.iter().zip(placement) {
             let Some(host) = host else {
                 continue;
             };
@@ -35,10 +44,15 @@ impl<'a> Reprieve<'a> {
         // Sorted by node first: `try_reprieve` searches the range of a node.
         requested.sort_unstable();
         requested.dedup();
+        let restricted = counts
+            .as_mut()
+            .map(|it| add_preemptor(it, preemptor.pods, placement));
         Self {
             state,
             overlay,
             requested,
+            counts,
+            restricted: restricted.unwrap_or_default(),
         }
     }
 
@@ -49,12 +63,12 @@ impl<'a> Reprieve<'a> {
         hosts
     }
 
-    /// Puts a unit back if every pod of the preemptor still fits. Otherwise returns a node and a resource of which
-    /// there is not enough for both. Costs the pods of the unit.
+    /// Puts a unit back if every pod of the preemptor still fits. Otherwise returns a node and why there is no room for both.
+    /// Costs the pods of the unit, and those of the preemptor that other pods restrict.
     ///
     /// Source: KEP-5710, Preemption algorithm; kube-scheduler v1.37, `reprieveVictim` of
     /// `selectVictimsOnDomain` and of `SelectVictimsOnNode`.
-    pub(super) fn try_reprieve(&mut self, unit: UnitId) -> Result<(), (HostId, ResourceId)> {
+    pub(super) fn try_reprieve(&mut self, unit: UnitId) -> Result<(), (HostId, Conflict)> {
         let state = self.state;
         // A unit stays as a whole or not at all: its pods on earlier nodes are undone as well.
         let mark = self.overlay.mark();
@@ -78,9 +92,45 @@ impl<'a> Reprieve<'a> {
             if let Some((_, resource)) = requested.find(|(_, resource)| is_short(*resource)) {
                 let resource = *resource;
                 self.overlay.roll_back(mark);
-                return Err((host, resource));
+                return Err((host, Conflict::Resource(resource)));
+            }
+        }
+        self.add_to_counts(unit)
+            .inspect_err(|_| self.overlay.roll_back(mark))
+    }
+
+    fn add_to_counts(&mut self, unit: UnitId) -> Result<(), (HostId, Conflict)> {
+        let Some(counts) = &mut self.counts else {
+            return Ok(());
+        };
+        let mark = counts.mark();
+        hypothetical_pods::add_unit(self.state, counts, unit);
+        for (pod, host) in &self.restricted {
+            if let Some(rejection) = counts.rejection_of_added(*pod, *host) {
+                counts.roll_back(mark);
+                return Err((*host, Conflict::Pods(rejection)));
             }
         }
         Ok(())
     }
+}
+
+/// Adds the pods of a preemptor. Returns one of each kind on each node.
+fn add_preemptor(
+    counts: &mut InterPodCounts<'_>,
+    pods: &[PodId],
+    placement: &[Option<HostId>],
+) -> Vec<(PodId, HostId)> {
+    let mut kinds = BTreeSet::new();
+    let mut restricted = Vec::new();
+    for (pod, host) in pods.iter().zip(placement) {
+        let Some(host) = *host else {
+            continue;
+        };
+        counts.add(*pod, host);
+        if kinds.insert((counts.table().kind_of(*pod), host)) {
+            restricted.push((*pod, host));
+        }
+    }
+    restricted
 }

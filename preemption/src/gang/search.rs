@@ -3,14 +3,18 @@
 use super::cluster::GangCluster;
 use super::domain::Domain;
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
+use super::hypothetical_pods;
 use super::preemptor::Preemptor;
 use super::reason::InfeasibleReason;
 use super::reprieve::Reprieve;
 use super::request::zip_placement;
 use super::spec::SchedulerCompatibility;
 use super::trace::{GangStep, GangTrace};
-use crate::ids::{HostId, ResourceId, UnitId};
-use crate::placement::{FreeResources, Overlay, Placement, Pod, Strategy, place};
+use crate::ids::{HostId, PodId, ResourceId, UnitId};
+use crate::placement::{
+    FreeResources, InterPodCounts, InterPodRejection, Overlay, Placement, Pod, Strategy, place,
+    place_beside_pods,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The victims and the placement in a feasible domain.
@@ -82,7 +86,7 @@ impl DomainSearch<'_> {
         let cutoff = self.cutoff(Some(max_priority));
         let placement = vec![Some(host)];
         let overlay = Overlay::new(&cutoff);
-        let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &placement);
+        let mut reprieve = Reprieve::new(self.state, overlay, None, self.preemptor, &placement);
         let mut victims = Vec::new();
         for unit in self.conflicting_units(&reprieve, max_priority) {
             if reprieve.try_reprieve(unit).is_err() {
@@ -113,7 +117,8 @@ impl DomainSearch<'_> {
         let cutoff = self.cutoff(Some(max_priority));
         // Reprieves look only at the nodes of the placement: a sparse overlay is enough.
         let overlay = self.overlay(&cutoff, &reprieved, 0);
-        let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &placement);
+        let counts = self.counts(Some(max_priority), &reprieved);
+        let mut reprieve = Reprieve::new(self.state, overlay, counts, self.preemptor, &placement);
         let reprieved: BTreeSet<UnitId> = reprieved.into_iter().collect();
         let mut victims = Vec::new();
         for unit in self.conflicting_units(&reprieve, max_priority) {
@@ -135,7 +140,8 @@ impl DomainSearch<'_> {
     ) -> DomainResult {
         let cutoff = self.cutoff(Some(top));
         let overlay = self.overlay(&cutoff, &[], 0);
-        let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &first);
+        let counts = self.counts(Some(top), &[]);
+        let mut reprieve = Reprieve::new(self.state, overlay, counts, self.preemptor, &first);
         let mut victims = Vec::new();
         for unit in &protected.by_importance {
             reprieve_or_preempt(&mut reprieve, *unit, true, &mut victims, trace);
@@ -237,7 +243,8 @@ impl DomainSearch<'_> {
         }
         let cutoff = self.cutoff(Some(top));
         let overlay = self.overlay(&cutoff, &[], 0);
-        let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, first);
+        let counts = self.counts(Some(top), &[]);
+        let mut reprieve = Reprieve::new(self.state, overlay, counts, self.preemptor, first);
         let mut reprieved = Vec::new();
         for unit in protected.by_importance.iter().copied() {
             // Best effort (KEP-5710): a protected unit that conflicts remains a potential victim.
@@ -287,13 +294,19 @@ impl DomainSearch<'_> {
         (at(high), placement.unwrap_or_else(|| first.clone()))
     }
 
-    /// The units up to a priority on the nodes of the placement, the most important first. Other units are not in the
-    /// way.
+    /// The units up to a priority on the nodes of the placement and those with pods that restrict the preemptor, the most
+    /// important first. Other units are not in the way.
     fn conflicting_units(&self, reprieve: &Reprieve<'_>, max_priority: i32) -> Vec<UnitId> {
         let state = self.state;
         // `max_priority` is inclusive, the bound of `units_below` is not.
         let bound = self.preemptor.priority.min(max_priority.saturating_add(1));
         let mut units = Domain::units_below(state, &reprieve.hosts(), bound);
+        if let (Some(table), Some(top)) = (self.preemptor.inter_pod, bound.checked_sub(1)) {
+            let mut all = hypothetical_pods::units_up_to(state, table, self.domain, top);
+            all.extend(units);
+            units = all.into_iter().collect();
+            state.units.sort_by_importance(&mut units);
+        }
         units.retain(|it| !self.baseline.is_victim(state, *it));
         units
     }
@@ -303,6 +316,24 @@ impl DomainSearch<'_> {
             state: self.state,
             max_priority,
         }
+    }
+
+    /// The pods around the preemptor without the units up to a priority, except those in `reprieved`; `None` if they do not
+    /// restrict it.
+    fn counts(
+        &self,
+        max_priority: Option<i32>,
+        reprieved: &[UnitId],
+    ) -> Option<InterPodCounts<'_>> {
+        let table = self.preemptor.inter_pod?;
+        Some(hypothetical_pods::counts(
+            self.state,
+            table,
+            self.baseline,
+            self.domain,
+            max_priority,
+            reprieved,
+        ))
     }
 
     fn overlay<'c>(
@@ -347,24 +378,38 @@ impl DomainSearch<'_> {
         let is_trusted = self.state.options.compatibility == SchedulerCompatibility::KubeScheduler;
         let cutoff = self.cutoff(max_priority);
         let mut overlay = self.overlay(&cutoff, reprieved, self.preemptor.distinct_shapes);
-        let (cluster, shapes) = (&self.state.cluster, self.preemptor.shapes);
-        if let (Domain::Host(host), [shape], None) =
-            (self.domain, shapes, self.preemptor.fixed_placement)
+        let mut counts = self.counts(max_priority, reprieved);
+        let (cluster, pods) = (&self.state.cluster, self.preemptor.pods);
+        let shapes = self.preemptor.shapes;
+        let is_accepted = |counts: &Option<InterPodCounts<'_>>, pod: PodId, host: HostId| {
+            let counts = counts.as_ref();
+            counts.is_none_or(|it| it.rejection_of(pod, host).is_none())
+        };
+        if let (Domain::Host(host), [shape], [pod], None) =
+            (self.domain, shapes, pods, self.preemptor.fixed_placement)
         {
             // `check_node` has applied the filters.
             let has_room = overlay.fits(*host, cluster.shape_of(*shape));
-            return vec![has_room.then_some(*host)];
+            let is_feasible = has_room && is_accepted(&counts, *pod, *host);
+            return vec![is_feasible.then_some(*host)];
         }
         let Some(fixed) = self.preemptor.fixed_placement else {
             let hosts = self.domain.hosts();
-            return place(cluster, &mut overlay, hosts, shapes, self.strategy);
+            return match &mut counts {
+                Some(counts) => place_beside_pods(&mut overlay, counts, hosts, pods, self.strategy),
+                None => place(cluster, &mut overlay, hosts, shapes, self.strategy),
+            };
         };
         let mut placement = Placement::new();
-        for (shape, host) in shapes.iter().zip(fixed) {
+        for ((pod, shape), host) in pods.iter().zip(shapes).zip(fixed) {
             let shape = cluster.shape_of(*shape);
-            let host = host.filter(|it| is_trusted || overlay.fits(*it, shape));
+            let has_room = |it: HostId| overlay.fits(it, shape) && is_accepted(&counts, *pod, it);
+            let host = host.filter(|it| is_trusted || has_room(*it));
             if let Some(host) = host {
                 overlay.reserve(host, &shape.requests);
+                if let Some(counts) = &mut counts {
+                    counts.add(*pod, host);
+                }
             }
             placement.push(host);
         }
@@ -373,6 +418,12 @@ impl DomainSearch<'_> {
 
     pub(super) fn is_enough(&self, placement: &[Option<HostId>]) -> bool {
         placement.iter().flatten().count() >= self.preemptor.count_min
+    }
+
+    /// Why pods that stay reject a node for the single pod of the preemptor.
+    fn rejection_by_pods(&self, top: i32, host: HostId) -> Option<InterPodRejection> {
+        let counts = self.counts(Some(top), &[])?;
+        counts.rejection_of(*self.preemptor.pods.first()?, host)
     }
 
     fn infeasible_reason(&self, top: i32, placement: &[Option<HostId>]) -> InfeasibleReason {
@@ -384,6 +435,11 @@ impl DomainSearch<'_> {
             let requests = requests.into_iter().flatten();
             let exceeding = requests.filter(|(it, request)| *request > overlay.free(*host, *it));
             let resources: Vec<ResourceId> = exceeding.map(|(it, _)| *it).collect();
+            if resources.is_empty()
+                && let Some(rejection) = self.rejection_by_pods(top, *host)
+            {
+                return InfeasibleReason::RejectedByPods(rejection);
+            }
             return InfeasibleReason::InsufficientResources { resources };
         }
         let unplaced = placement.iter().position(Option::is_none);
@@ -404,12 +460,12 @@ fn reprieve_or_preempt(
 ) {
     match reprieve.try_reprieve(unit) {
         Ok(()) => trace.record(|| GangStep::Reprieved { unit, by_budget }),
-        Err((host, resource)) => {
+        Err((host, conflict)) => {
             victims.push(unit);
             trace.record(|| GangStep::NotReprieved {
                 unit,
                 host,
-                resource,
+                conflict,
             });
         }
     }

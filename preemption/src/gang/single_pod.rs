@@ -101,8 +101,9 @@ fn promising_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> Optio
         let domain = Domain::Host(host);
         let search = context.search(&domain, state.options.strategy);
         let result = check_node(context, &search, host).and_then(|()| {
-            // The sums of a node have no ports, so the cutoff of a shape with ports is only a bound.
-            if is_undisturbed(context, host) && !shape.has_host_ports() {
+            // The sums of a node have neither ports nor pods that restrict others, so their cutoff is only a bound then.
+            let is_exact = !shape.has_host_ports() && context.preemptor.inter_pod.is_none();
+            if is_exact && is_undisturbed(context, host) {
                 Ok(search.run_at_cutoff(cutoff, host))
             } else {
                 search.run(trace)

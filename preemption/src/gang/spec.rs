@@ -125,4 +125,6 @@ pub struct MemberSpec<'a> {
     pub nominated: Option<HostId>,
     /// Whether it has the condition `DisruptionTarget` with the reason `PreemptionByScheduler`.
     pub is_preempted: bool,
+    /// Whether disruption budgets protect it.
+    pub has_budgets: bool,
 }

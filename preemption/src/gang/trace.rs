@@ -1,8 +1,8 @@
 //! The trace of a decision.
 
-use super::reason::InfeasibleReason;
+use super::reason::{Conflict, InfeasibleReason};
 use super::score::Score;
-use crate::ids::{BudgetId, HostId, PodId, ResourceId, UnitId};
+use crate::ids::{BudgetId, HostId, PodId, UnitId};
 
 /// The steps of a decision, in order.
 pub type GangTrace = crate::trace::Trace<GangStep>;
@@ -83,8 +83,8 @@ pub enum GangStep {
         unit: UnitId,
         /// The node on which it is in the way.
         host: HostId,
-        /// The resource of which there is not enough.
-        resource: ResourceId,
+        /// Why there is no room for both.
+        conflict: Conflict,
     },
     /// The cost of the domain.
     Scored {

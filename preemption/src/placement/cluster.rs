@@ -1,6 +1,7 @@
 //! The nodes with their free resources, and the pods.
 
 use super::host::{Host, HostSpec};
+use super::inter_pod::{NamespaceLabels, PodAffinityTerm};
 use super::labels::{Labels, SymbolTable};
 use super::overlay::FreeResources;
 use super::pod::{Pod, PodSpec, Shape};
@@ -30,6 +31,9 @@ pub struct Cluster {
     shape_ids: BTreeMap<Arc<Shape>, ShapeId>,
     /// Ids to be used again.
     free_shape_ids: BTreeSet<ShapeId>,
+    /// How many bound pods have each shape with anti-affinity to other pods.
+    anti_affinity_pods: BTreeMap<ShapeId, usize>,
+    namespaces: NamespaceLabels,
     name_field: SymbolId,
     /// The shape of an unknown id.
     empty_shape: Shape,
@@ -63,6 +67,8 @@ impl Cluster {
             shapes: Vec::new(),
             shape_ids: BTreeMap::new(),
             free_shape_ids: BTreeSet::new(),
+            anti_affinity_pods: BTreeMap::new(),
+            namespaces: NamespaceLabels::new(),
             name_field,
             empty_shape: Shape::default(),
         }
@@ -136,6 +142,36 @@ impl Cluster {
     pub fn shape_of(&self, shape: ShapeId) -> &Shape {
         let shape = self.shapes.get(shape.index());
         shape.map_or(&self.empty_shape, |it| &**it)
+    }
+
+    /// Sets the labels of a namespace, for terms with a selector of namespaces. A namespace without labels need not be set.
+    pub fn set_namespace(&mut self, name: &str, labels: Labels) {
+        let name = self.symbols.intern(name);
+        if labels.is_empty() {
+            self.namespaces.remove(&name);
+        } else {
+            self.namespaces.insert(name, labels);
+        }
+    }
+
+    /// Whether a term selects pods with these labels.
+    pub(super) fn is_selected(
+        &self,
+        term: &PodAffinityTerm,
+        namespace: SymbolId,
+        labels: &Labels,
+    ) -> bool {
+        term.matches(namespace, labels, &self.namespaces, &self.symbols)
+    }
+
+    /// Whether a bound pod has anti-affinity to other pods.
+    pub(super) fn has_anti_affinity(&self) -> bool {
+        !self.anti_affinity_pods.is_empty()
+    }
+
+    /// The shapes of bound pods with anti-affinity to other pods.
+    pub(super) fn shapes_with_anti_affinity(&self) -> impl Iterator<Item = ShapeId> + '_ {
+        self.anti_affinity_pods.keys().copied()
     }
 
     /// The id of a node, whether or not the node exists. A node that does not exist may have pods but accepts no new
@@ -350,11 +386,19 @@ impl Cluster {
             free_ids.insert(*id);
             false
         });
+        for (name, labels) in &self.namespaces {
+            used.mark_symbol(*name);
+            used.mark_labels(labels);
+        }
         used.mark_symbol(self.name_field);
         self.symbols.retain(|id| used.has_symbol(id));
     }
 
     fn bind(&mut self, id: PodId) {
+        if let Some(shape) = self.anti_affinity_shape(id) {
+            let pods = self.anti_affinity_pods.entry(shape).or_default();
+            *pods = pods.saturating_add(1);
+        }
         self.update_host(id, |host, requests| {
             host.take(requests);
             if let Err(at) = host.pods.binary_search(&id) {
@@ -364,10 +408,25 @@ impl Cluster {
     }
 
     fn unbind(&mut self, id: PodId) {
+        if let Some(shape) = self.anti_affinity_shape(id)
+            && let Some(pods) = self.anti_affinity_pods.get_mut(&shape)
+        {
+            *pods = pods.saturating_sub(1);
+            if *pods == 0 {
+                self.anti_affinity_pods.remove(&shape);
+            }
+        }
         self.update_host(id, |host, requests| {
             host.give_back(requests);
             host.pods.retain(|it| *it != id);
         });
+    }
+
+    /// The shape of a bound pod with anti-affinity to other pods.
+    fn anti_affinity_shape(&self, id: PodId) -> Option<ShapeId> {
+        let pod = self.pod(id).filter(|it| it.host.is_some())?;
+        let constraints = &self.shape_of(pod.shape).inter_pod;
+        (!constraints.anti_affinity.is_empty()).then_some(pod.shape)
     }
 
     fn update_host(&mut self, id: PodId, change: impl FnOnce(&mut Host, &[(ResourceId, Amount)])) {

@@ -51,12 +51,7 @@ impl Shape {
         if !self.selects(host, symbols) {
             return Some(FilterRejection::SelectorMismatch);
         }
-        let is_untolerated = |taint: &&Taint| {
-            // This effect lowers the node's score in kube-scheduler, but rejects no pod.
-            taint.effect != TaintEffect::PreferNoSchedule
-                && !self.tolerations.iter().any(|it| it.tolerates(taint))
-        };
-        if let Some(taint) = host.taints.iter().find(is_untolerated) {
+        if let Some(taint) = self.untolerated_taint(host) {
             return Some(FilterRejection::UntoleratedTaint { key: taint.key });
         }
         if self.has_unknown_resource {
@@ -75,7 +70,18 @@ impl Shape {
         })
     }
 
-    fn selects(&self, host: &Host, symbols: &SymbolTable) -> bool {
+    /// The first taint of a node that keeps pods of this shape away.
+    pub(super) fn untolerated_taint<'a>(&self, host: &'a Host) -> Option<&'a Taint> {
+        let is_untolerated = |taint: &&Taint| {
+            // This effect lowers the node's score in kube-scheduler, but rejects no pod.
+            taint.effect != TaintEffect::PreferNoSchedule
+                && !self.tolerations.iter().any(|it| it.tolerates(taint))
+        };
+        host.taints.iter().find(is_untolerated)
+    }
+
+    /// Whether a node matches the node selector and the required node affinity.
+    pub(super) fn selects(&self, host: &Host, symbols: &SymbolTable) -> bool {
         let is_affine = self.affinity.as_ref().is_none_or(|affinity| {
             let mut terms = affinity.0.iter();
             terms.any(|it| it.matches(&host.labels, &host.fields, symbols))

@@ -118,7 +118,7 @@ fn best_fit<R: FreeResources + ?Sized>(
 const SHARE_UNITS: i128 = 1 << 32;
 
 /// The remaining share of the node's scarcest requested resource; `None` if the pod does not fit.
-fn remaining_share<R: FreeResources + ?Sized>(
+pub(super) fn remaining_share<R: FreeResources + ?Sized>(
     cluster: &Cluster,
     overlay: &Overlay<'_, R>,
     shape: &Shape,
@@ -144,7 +144,7 @@ fn remaining_share<R: FreeResources + ?Sized>(
     Some(parts.min().unwrap_or(u64::MAX))
 }
 
-fn passes_filters(cluster: &Cluster, shape: &Shape, host: HostId) -> bool {
+pub(super) fn passes_filters(cluster: &Cluster, shape: &Shape, host: HostId) -> bool {
     let host = cluster.host(host);
     host.is_some_and(|host| shape.rejection_by(host, cluster.symbols()).is_none())
 }

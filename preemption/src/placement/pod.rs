@@ -1,6 +1,7 @@
 //! Pods.
 
 use super::host::{Taint, TaintEffect};
+use super::inter_pod::InterPodConstraints;
 use super::labels::{Labels, Requirement, Selector, SymbolTable};
 use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId, ShapeId, SymbolId};
@@ -123,6 +124,8 @@ pub struct Shape {
     pub affinity: Option<Affinity>,
     /// Its tolerations.
     pub tolerations: Vec<Toleration>,
+    /// What it requires of the pods around it.
+    pub inter_pod: InterPodConstraints,
 }
 
 impl Shape {

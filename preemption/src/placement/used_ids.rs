@@ -1,6 +1,7 @@
 //! The ids that are in use, so that all others can be used again.
 
 use super::host::Host;
+use super::inter_pod::InterPodConstraints;
 use super::labels::{Labels, Requirement, Selector};
 use super::pod::{Shape, TolerationCondition};
 use crate::ids::{HostId, ShapeId, SymbolId};
@@ -62,6 +63,7 @@ impl UsedIds {
             self.mark_requirements(&term.labels);
             self.mark_requirements(&term.fields);
         }
+        self.mark_inter_pod_symbols(&shape.inter_pod);
         for toleration in &shape.tolerations {
             if let Some(key) = toleration.key {
                 self.mark_symbol(key);
@@ -69,6 +71,23 @@ impl UsedIds {
             if let TolerationCondition::Equal(value) = toleration.condition {
                 self.mark_symbol(value);
             }
+        }
+    }
+
+    fn mark_inter_pod_symbols(&mut self, constraints: &InterPodConstraints) {
+        for term in constraints.terms() {
+            self.mark_symbol(term.topology_key);
+            for namespace in &term.namespaces {
+                self.mark_symbol(*namespace);
+            }
+            if let Some(selector) = &term.namespace_selector {
+                self.mark_selector(selector);
+            }
+            self.mark_selector(&term.selector);
+        }
+        for constraint in &constraints.spread {
+            self.mark_symbol(constraint.topology_key);
+            self.mark_selector(&constraint.selector);
         }
     }
 

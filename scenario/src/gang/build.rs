@@ -8,7 +8,9 @@ use super::scenario::{
 };
 use super::validate::validate;
 use crate::amount_text::AmountText;
-use lockkeeper_cluster_state::scheduling_fields::{label_selector, labels, pod_shape, taint};
+use lockkeeper_cluster_state::core_labels::{label_selector, labels};
+use lockkeeper_cluster_state::inter_pod_fields::PodIdentity;
+use lockkeeper_cluster_state::scheduling_fields::{pod_shape, taint};
 use lockkeeper_preemption::gang::{
     BudgetSpec, DisruptionMode, FeatureGates, GangCluster, GangOptions, GroupKey, GroupSpec,
     Importance, MemberSpec, NodeSample, PreemptionRequest, PreemptionUnitKind as CoreKind,
@@ -245,7 +247,13 @@ fn add_pod(
     path: &str,
 ) -> Result<PodId, GangError> {
     let mut shape = match &pod.spec {
-        Some(spec) => pod_shape(gang_cluster, spec),
+        Some(spec) => {
+            let identity = PodIdentity {
+                namespace: &pod.namespace,
+                labels: Some(&pod.labels),
+            };
+            pod_shape(gang_cluster, identity, spec)
+        }
         None => Shape::default(),
     };
     shape.requests.extend(amounts(gang_cluster, &pod.requests));
@@ -289,6 +297,7 @@ fn add_pod(
         group,
         nominated,
         is_preempted: disruption.is_some_and(|it| is_preempted(&it.reason, &it.status)),
+        has_budgets: true,
     }))
 }
 

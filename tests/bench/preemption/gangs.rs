@@ -69,6 +69,7 @@ impl FullNodes {
                 group,
                 nominated: None,
                 is_preempted: false,
+                has_budgets: true,
             });
         }
         full
@@ -150,6 +151,7 @@ impl FullNodes {
             group,
             nominated: None,
             is_preempted: false,
+            has_budgets: true,
         })
     }
 

@@ -376,6 +376,7 @@ impl BuiltCluster {
                 group: self.groups[at],
                 nominated: pod.nominated.map(|it| self.hosts[it]),
                 is_preempted: job.is_terminating,
+                has_budgets: true,
             });
             self.pods[at].push(id);
         }

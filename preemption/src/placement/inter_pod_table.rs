@@ -1,0 +1,474 @@
+//! The pods around a preemptor, counted by topology domain.
+
+use super::cluster::Cluster;
+use super::host::Host;
+use super::inter_pod::{InterPodRejection, PodAffinityTerm, TopologySpread};
+use super::labels::Labels;
+use super::pod::{Pod, Shape};
+use crate::ids::{HostId, PodId, ShapeId, SymbolId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The index of a counter.
+pub(super) type CounterId = usize;
+
+/// The rules that pods around a preemptor impose on its pods, and the counters that these rules read. Computed once for each
+/// decision: costs all pods and nodes times the counters.
+///
+/// Source: kube-scheduler v1.37, plugins `InterPodAffinity` and `PodTopologySpread`.
+#[derive(Debug)]
+pub struct InterPodTable<'a> {
+    cluster: &'a Cluster,
+    counters: Vec<PodCounter<'a>>,
+    kinds: Vec<PodKind>,
+    kind_of: BTreeMap<PodId, usize>,
+    /// The counters of each pod that has one: bound pods, pods of the preemptor, and pods that have a room reserved.
+    counted: BTreeMap<PodId, Vec<CounterId>>,
+}
+
+/// Counts pods by topology domain.
+#[derive(Debug)]
+struct PodCounter<'a> {
+    counted: CountedPods<'a>,
+    /// The domain of each node whose pods are counted, by node.
+    domains: Vec<Option<SymbolId>>,
+    /// The number of pods in each domain. Domains of a spread constraint are complete, also those without pods.
+    counts: BTreeMap<SymbolId, i64>,
+    total: i64,
+}
+
+/// Which pods a counter counts.
+#[derive(Debug, PartialEq, Eq)]
+enum CountedPods<'a> {
+    /// Those that all terms select.
+    SelectedByAll {
+        topology_key: SymbolId,
+        terms: &'a [PodAffinityTerm],
+    },
+    /// Those that a term with this key selects.
+    SelectedByAny {
+        topology_key: SymbolId,
+        terms: &'a [PodAffinityTerm],
+    },
+    /// Those of these shapes: their anti-affinity selects a kind of pods.
+    OfShapes {
+        topology_key: SymbolId,
+        shapes: BTreeSet<ShapeId>,
+    },
+    /// Those that a spread constraint of a kind of pods selects.
+    Spread {
+        constraint: &'a TopologySpread,
+        namespace: SymbolId,
+        shape: ShapeId,
+    },
+}
+
+/// Pods of a preemptor with the same shape, namespace and labels.
+#[derive(Debug)]
+struct PodKind {
+    key: KindKey,
+    rules: Vec<PodRule>,
+}
+
+type KindKey = (ShapeId, SymbolId, Labels);
+
+/// What a pod requires of the counts in the domains of its node.
+#[derive(Debug)]
+pub(super) enum PodRule {
+    /// The count is zero.
+    Without {
+        counter: CounterId,
+        rejection: InterPodRejection,
+    },
+    /// All counts are positive. If all counters are zero everywhere, the first pod that matches its own affinity is
+    /// permitted.
+    With {
+        counters: Vec<CounterId>,
+        is_self_match: bool,
+    },
+    /// The count with the pod exceeds that of no domain by more.
+    Spread {
+        counter: CounterId,
+        topology_key: SymbolId,
+        max_skew: i64,
+        min_domains: usize,
+    },
+}
+
+impl<'a> InterPodTable<'a> {
+    /// The table for the pods of a preemptor; `None` if nothing restricts them. `reserved` are pods that are not bound, but
+    /// have a room on nodes.
+    #[must_use]
+    pub fn new(
+        cluster: &'a Cluster,
+        pods: &[PodId],
+        reserved: impl Iterator<Item = PodId>,
+    ) -> Option<Self> {
+        let reserved: BTreeSet<PodId> = reserved.collect();
+        let is_constrained = |it: &PodId| has_constraints(cluster, *it);
+        // The usual case: costs the pods of the preemptor.
+        if !cluster.has_anti_affinity() && !pods.iter().chain(&reserved).any(is_constrained) {
+            return None;
+        }
+        let mut table = Self {
+            cluster,
+            counters: Vec::new(),
+            kinds: Vec::new(),
+            kind_of: BTreeMap::new(),
+            counted: BTreeMap::new(),
+        };
+        table.add_kinds(pods);
+        let shapes = table.shapes_with_anti_affinity(&reserved);
+        for index in 0..table.kinds.len() {
+            table.add_rules(index, &shapes);
+        }
+        if table.kinds.iter().all(|it| it.rules.is_empty()) {
+            return None;
+        }
+        let bound = cluster.pods().filter(|(_, pod)| pod.host().is_some());
+        let bound = bound.map(|(id, _)| id);
+        for pod in bound.chain(reserved).chain(pods.iter().copied()) {
+            table.count_pod(pod);
+        }
+        Some(table)
+    }
+
+    /// The bound pods of a counter, and those of the preemptor.
+    pub fn counted_pods(&self) -> impl Iterator<Item = PodId> + '_ {
+        self.counted.keys().copied()
+    }
+
+    /// A number for pods of the preemptor that differ in nothing that decides about placement.
+    pub fn kind_of(&self, pod: PodId) -> usize {
+        self.kind_of.get(&pod).copied().unwrap_or_default()
+    }
+
+    /// Whether room on a node only shrinks for a pod while pods are added.
+    pub(super) fn is_monotone(&self, pod: PodId) -> bool {
+        let mut rules = self.rules(pod).iter();
+        rules.all(|it| matches!(it, PodRule::Without { .. }))
+    }
+
+    pub(super) fn rules(&self, pod: PodId) -> &[PodRule] {
+        let kind = self.kind_of.get(&pod);
+        let kind = kind.and_then(|it| self.kinds.get(*it));
+        kind.map_or(&[], |it| &it.rules)
+    }
+
+    pub(super) fn counters_of(&self, pod: PodId) -> &[CounterId] {
+        self.counted.get(&pod).map_or(&[], |it| it)
+    }
+
+    pub(super) const fn cluster(&self) -> &'a Cluster {
+        self.cluster
+    }
+
+    /// The domain in which a counter counts the pods of a node.
+    pub(super) fn domain(&self, counter: CounterId, host: HostId) -> Option<SymbolId> {
+        let counter = self.counters.get(counter)?;
+        counter.domains.get(host.index()).copied().flatten()
+    }
+
+    /// The number of bound pods in a domain.
+    pub(super) fn count(&self, counter: CounterId, domain: SymbolId) -> i64 {
+        let counter = self.counters.get(counter);
+        let count = counter.and_then(|it| it.counts.get(&domain).copied());
+        count.unwrap_or_default()
+    }
+
+    /// The number of bound pods in all domains.
+    pub(super) fn total(&self, counter: CounterId) -> i64 {
+        self.counters.get(counter).map_or(0, |it| it.total)
+    }
+
+    /// For each counter of a spread constraint, how many domains have each number of bound pods; empty for others.
+    pub(super) fn histograms(&self) -> Vec<BTreeMap<i64, usize>> {
+        let histogram = |counter: &PodCounter| {
+            let mut domains = BTreeMap::new();
+            if let CountedPods::Spread { .. } = counter.counted {
+                for count in counter.counts.values() {
+                    let slot: &mut usize = domains.entry(*count).or_default();
+                    *slot = slot.saturating_add(1);
+                }
+            }
+            domains
+        };
+        self.counters.iter().map(histogram).collect()
+    }
+
+    /// Whether a counter knows a domain: always, except for spread constraints.
+    pub(super) fn has_domain(&self, counter: CounterId, domain: SymbolId) -> bool {
+        let counter = self.counters.get(counter);
+        counter.is_some_and(|it| it.counts.contains_key(&domain))
+    }
+
+    /// The domains of the first affinity that a pod of the preemptor has to itself and other new pods, in the order of nodes:
+    /// each with its nodes. Empty if there is none.
+    pub(super) fn domains_to_try(&self, hosts: &[HostId]) -> Vec<Vec<HostId>> {
+        let mut rules = self.kinds.iter().flat_map(|it| &it.rules);
+        let counter = rules.find_map(|rule| match rule {
+            PodRule::With { counters, .. } => counters.first(),
+            _ => None,
+        });
+        let Some(counter) = counter else {
+            return Vec::new();
+        };
+        let mut positions: BTreeMap<SymbolId, usize> = BTreeMap::new();
+        let mut domains: Vec<Vec<HostId>> = Vec::new();
+        for host in hosts {
+            let Some(domain) = self.domain(*counter, *host) else {
+                continue;
+            };
+            let at = *positions.entry(domain).or_insert(domains.len());
+            match domains.get_mut(at) {
+                Some(domain) => domain.push(*host),
+                None => domains.push(vec![*host]),
+            }
+        }
+        domains
+    }
+
+    fn add_kinds(&mut self, pods: &[PodId]) {
+        let mut ids: BTreeMap<KindKey, usize> = BTreeMap::new();
+        for id in pods {
+            let Some(pod) = self.cluster.pod(*id) else {
+                continue;
+            };
+            let key = (pod.shape(), pod.namespace(), pod.labels().clone());
+            let kind = match ids.get(&key) {
+                Some(kind) => *kind,
+                None => {
+                    let rules = Vec::new();
+                    self.kinds.push(PodKind {
+                        key: key.clone(),
+                        rules,
+                    });
+                    ids.insert(key, self.kinds.len().saturating_sub(1));
+                    self.kinds.len().saturating_sub(1)
+                }
+            };
+            self.kind_of.insert(*id, kind);
+        }
+    }
+
+    /// The shapes of bound, reserved and new pods that have anti-affinity.
+    fn shapes_with_anti_affinity(&self, reserved: &BTreeSet<PodId>) -> BTreeSet<ShapeId> {
+        let cluster = self.cluster;
+        let reserved = reserved.iter().filter_map(|it| cluster.pod(*it));
+        let new = self.kinds.iter().map(|it| it.key.0);
+        let bound = cluster.shapes_with_anti_affinity();
+        bound.chain(reserved.map(Pod::shape)).chain(new).collect()
+    }
+
+    /// The rules for a kind of pods, in the order in which kube-scheduler applies them.
+    fn add_rules(&mut self, kind: usize, with_anti_affinity: &BTreeSet<ShapeId>) {
+        let Some(key) = self.kinds.get(kind).map(|it| it.key.clone()) else {
+            return;
+        };
+        let cluster = self.cluster;
+        let (shape, namespace, labels) = &key;
+        let constraints = &cluster.shape_of(*shape).inter_pod;
+        let mut rules = Vec::new();
+        for constraint in &constraints.spread {
+            let counter = self.counter(CountedPods::Spread {
+                constraint,
+                namespace: *namespace,
+                shape: *shape,
+            });
+            rules.push(PodRule::Spread {
+                counter,
+                topology_key: constraint.topology_key,
+                max_skew: constraint.max_skew,
+                min_domains: constraint.min_domains,
+            });
+        }
+        let terms = &*constraints.affinity;
+        if !terms.is_empty() {
+            let counters = topology_keys(terms).into_iter().map(|topology_key| {
+                self.counter(CountedPods::SelectedByAll {
+                    topology_key,
+                    terms,
+                })
+            });
+            rules.push(PodRule::With {
+                counters: counters.collect(),
+                is_self_match: terms
+                    .iter()
+                    .all(|it| cluster.is_selected(it, *namespace, labels)),
+            });
+        }
+        let terms = &*constraints.anti_affinity;
+        for topology_key in topology_keys(terms) {
+            let counter = self.counter(CountedPods::SelectedByAny {
+                topology_key,
+                terms,
+            });
+            rules.push(PodRule::Without {
+                counter,
+                rejection: InterPodRejection::AntiAffinity,
+            });
+        }
+        for (topology_key, shapes) in self.shapes_rejecting(&key, with_anti_affinity) {
+            let counter = self.counter(CountedPods::OfShapes {
+                topology_key,
+                shapes,
+            });
+            rules.push(PodRule::Without {
+                counter,
+                rejection: InterPodRejection::ExistingAntiAffinity,
+            });
+        }
+        if let Some(kind) = self.kinds.get_mut(kind) {
+            kind.rules = rules;
+        }
+    }
+
+    /// The shapes whose anti-affinity selects a kind of pods, by the topology keys that nodes have. Costs the terms.
+    fn shapes_rejecting(
+        &self,
+        kind: &KindKey,
+        shapes: &BTreeSet<ShapeId>,
+    ) -> BTreeMap<SymbolId, BTreeSet<ShapeId>> {
+        let cluster = self.cluster;
+        let mut by_key: BTreeMap<SymbolId, BTreeSet<ShapeId>> = BTreeMap::new();
+        for shape in shapes {
+            for term in &cluster.shape_of(*shape).inter_pod.anti_affinity {
+                if cluster.is_selected(term, kind.1, &kind.2) {
+                    by_key.entry(term.topology_key).or_default().insert(*shape);
+                }
+            }
+        }
+        // Tenants can name any key, each of which would need a counter.
+        let mut missing: BTreeSet<SymbolId> = by_key.keys().copied().collect();
+        for host in cluster.hosts().filter_map(|it| cluster.host(it)) {
+            if missing.is_empty() {
+                break;
+            }
+            for (key, _) in host.labels().pairs() {
+                missing.remove(key);
+            }
+        }
+        by_key.retain(|key, _| !missing.contains(key));
+        by_key
+    }
+
+    /// The counter of these pods.
+    fn counter(&mut self, counted: CountedPods<'a>) -> CounterId {
+        if let Some(at) = self.counters.iter().position(|it| it.counted == counted) {
+            return at;
+        }
+        let mut domains = vec![None; self.cluster.hosts_len()];
+        let mut counts = BTreeMap::new();
+        for id in self.cluster.hosts() {
+            let Some(host) = self.cluster.host(id) else {
+                continue;
+            };
+            let domain = counted.domain(self.cluster, host);
+            // The domain with the fewest pods may have none.
+            if let (CountedPods::Spread { .. }, Some(domain)) = (&counted, domain) {
+                counts.insert(domain, 0);
+            }
+            if let Some(slot) = domains.get_mut(id.index()) {
+                *slot = domain;
+            }
+        }
+        self.counters.push(PodCounter {
+            counted,
+            domains,
+            counts,
+            total: 0,
+        });
+        self.counters.len().saturating_sub(1)
+    }
+
+    /// Finds the counters of a pod, and counts it in the domains of its node.
+    fn count_pod(&mut self, id: PodId) {
+        let Some(pod) = self.cluster.pod(id) else {
+            return;
+        };
+        let mut counters = Vec::new();
+        for (at, counter) in self.counters.iter_mut().enumerate() {
+            if !counter.counted.contains(self.cluster, pod) {
+                continue;
+            }
+            counters.push(at);
+            let host = pod.host();
+            let domain = host.and_then(|it| counter.domains.get(it.index()).copied().flatten());
+            if let Some(domain) = domain {
+                let count = counter.counts.entry(domain).or_default();
+                *count = count.saturating_add(1);
+                counter.total = counter.total.saturating_add(1);
+            }
+        }
+        if !counters.is_empty() {
+            self.counted.insert(id, counters);
+        }
+    }
+}
+
+impl CountedPods<'_> {
+    /// The domain of a node; `None` if pods on the node are not counted.
+    fn domain(&self, cluster: &Cluster, host: &Host) -> Option<SymbolId> {
+        match self {
+            Self::SelectedByAll { topology_key, .. }
+            | Self::SelectedByAny { topology_key, .. }
+            | Self::OfShapes { topology_key, .. } => host.labels().get(*topology_key),
+            Self::Spread {
+                constraint, shape, ..
+            } => {
+                let shape = cluster.shape_of(*shape);
+                let domain = host.labels().get(constraint.topology_key);
+                domain.filter(|_| is_spread_over(cluster, shape, constraint, host))
+            }
+        }
+    }
+
+    fn contains(&self, cluster: &Cluster, pod: &Pod) -> bool {
+        let is_selected =
+            |it: &PodAffinityTerm| cluster.is_selected(it, pod.namespace(), pod.labels());
+        match self {
+            Self::SelectedByAll { terms, .. } => terms.iter().all(is_selected),
+            Self::SelectedByAny {
+                topology_key,
+                terms,
+            } => {
+                let mut terms = terms.iter().filter(|it| it.topology_key == *topology_key);
+                terms.any(is_selected)
+            }
+            Self::OfShapes { shapes, .. } => shapes.contains(&pod.shape()),
+            Self::Spread {
+                constraint,
+                namespace,
+                ..
+            } => {
+                let is_counted = !pod.is_terminating() && pod.namespace() == *namespace;
+                let selector = &constraint.selector;
+                is_counted && selector.matches(pod.labels(), cluster.symbols())
+            }
+        }
+    }
+}
+
+fn topology_keys(terms: &[PodAffinityTerm]) -> BTreeSet<SymbolId> {
+    terms.iter().map(|it| it.topology_key).collect()
+}
+
+/// Whether pods of a shape are spread over the domain of a node.
+///
+/// Source: kube-scheduler v1.37, `calPreFilterState` and `matchNodeInclusionPolicies`.
+fn is_spread_over(
+    cluster: &Cluster,
+    shape: &Shape,
+    constraint: &TopologySpread,
+    host: &Host,
+) -> bool {
+    let mut all = shape.inter_pod.spread.iter();
+    let symbols = cluster.symbols();
+    all.all(|it| host.labels().get(it.topology_key).is_some())
+        && (!constraint.honors_node_affinity || shape.selects(host, symbols))
+        && (!constraint.honors_node_taints || shape.untolerated_taint(host).is_none())
+}
+
+fn has_constraints(cluster: &Cluster, pod: PodId) -> bool {
+    let pod = cluster.pod(pod);
+    pod.is_some_and(|it| !cluster.shape_of(it.shape()).inter_pod.is_empty())
+}

@@ -27,6 +27,7 @@ mod flavor_eligibility;
 mod flavor_searches;
 pub mod host_ports;
 pub mod inter_pod_fields;
+pub mod inter_pod_text;
 pub mod journal;
 pub mod label_selector;
 mod object_store;

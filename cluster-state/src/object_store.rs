@@ -221,6 +221,12 @@ impl ObjectStore {
         }
     }
 
+    /// The namespaces with their labels.
+    pub fn namespaces(&self) -> impl Iterator<Item = (&str, &BTreeMap<String, String>)> {
+        let all = self.namespaces.iter();
+        all.map(|(name, labels)| (name.as_str(), labels))
+    }
+
     /// The LocalQueues that point to a ClusterQueue.
     pub(crate) fn local_queues_of(&self, cluster_queue: &str) -> Vec<LocalQueueKey> {
         self.local_queues

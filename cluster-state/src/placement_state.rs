@@ -11,8 +11,7 @@
 //!   this room waits for it, and preempts no unit.
 //! - Reservations take the room of an admitted workload until its pods are bound.
 //!
-//! Limits of the model: volumes, devices, pod affinity and topology spread are not modelled, nor are the scores
-//! of kube-scheduler. A pod that is resized in place counts with the requests of its spec.
+//! Limits of the model: volumes and devices are not modelled, nor are the scores of kube-scheduler. A pod that is resized in place counts with the requests of its spec.
 //!
 //! Memory follows the objects that exist: the ids of strings, shapes, nodes and groups that nothing uses any more are
 //! released when there are as many of them as of others. Resources have ids only if a node has or had them.
@@ -29,6 +28,7 @@ mod pod_values;
 mod request;
 mod reserve;
 mod resource_names;
+mod surrounding_pods;
 mod unit_store;
 mod unused_ids;
 mod workload_entry;
@@ -39,6 +39,7 @@ pub use request::{
     WorkloadUnit,
 };
 
+use crate::core_labels;
 use crate::error::object_key as key_of_object;
 use changed_nodes::ChangedNodes;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -122,6 +123,16 @@ impl PlacementState {
     /// Removes a pod. Costs the pods of its node.
     pub fn remove_pod(&mut self, namespace: &str, name: &str) {
         self.store.remove_pod(&object_key(namespace, name));
+    }
+
+    /// Sets the labels of a namespace: a required term of pod affinity or anti-affinity can select namespaces.
+    pub fn set_namespace(&mut self, name: &str, labels: &BTreeMap<String, String>) {
+        let labels = core_labels::labels(&mut self.store.cluster, labels);
+        if self.store.cluster.set_namespace(name, labels) {
+            self.store.changed.add_all();
+            self.store.grow_revision();
+        }
+        unused_ids::release_if_many(&mut self.store);
     }
 
     /// Adds or updates a disruption budget. As in kube-scheduler, a budget without a selector, or with an empty or an

@@ -100,6 +100,16 @@ pub fn reduce_object(object: &mut Value) {
     }
 }
 
+/// Removes what selects pods by their labels, which may be names, and which are removed as well.
+fn remove_pod_selectors(spec: &mut Value) {
+    if let Some(spec) = spec.as_object_mut() {
+        spec.remove("topologySpreadConstraints");
+    }
+    if let Some(affinity) = spec.get_mut("affinity").and_then(Value::as_object_mut) {
+        affinity.retain(|key, _| key == "nodeAffinity");
+    }
+}
+
 /// Replaces the names of objects by numbered ones, the same name always by the same, and removes messages and labels, which
 /// may contain names. Namespaces and nodes keep their labels, which ClusterQueues and pods select.
 #[derive(Debug, Default)]
@@ -157,6 +167,9 @@ impl NameReplacer {
                 pod_set.pointer_mut("/template/spec/priorityClassName"),
                 "class",
             );
+            if let Some(spec) = pod_set.pointer_mut("/template/spec") {
+                remove_pod_selectors(spec);
+            }
             for containers in ["/template/spec/containers", "/template/spec/initContainers"] {
                 for container in items(pod_set.pointer_mut(containers)) {
                     self.replace_at(container.get_mut("name"), "container");
@@ -167,6 +180,9 @@ impl NameReplacer {
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
                 // It has the name of a group.
                 spec.remove("schedulingGroup");
+            }
+            if let Some(spec) = object.get_mut("spec") {
+                remove_pod_selectors(spec);
             }
             for containers in ["/spec/containers", "/spec/initContainers"] {
                 for container in items(object.pointer_mut(containers)) {

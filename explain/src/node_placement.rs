@@ -69,6 +69,9 @@ impl NodeObjects {
             return None;
         }
         let mut state = PlacementState::new();
+        for (name, labels) in cluster.objects().namespaces() {
+            state.set_namespace(name, labels);
+        }
         for node in &self.nodes {
             state.set_node(node);
         }

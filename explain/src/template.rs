@@ -1,9 +1,11 @@
 //! Pod templates reduced to the fields that decisions read, and stored once.
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::api::core::v1::{PodSpec, PodTemplateSpec};
 use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::inter_pod_fields::selected_label_keys;
+use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The fields of a pod spec that decisions read.
@@ -36,15 +38,30 @@ pub(crate) fn reduce(template: &mut Value) {
         return;
     };
     template.retain(|key, _| key == "metadata" || key == "spec");
+    let selected = selected_labels(template);
     if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|key, _| key == "labels");
         if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
-            labels.retain(|key, _| LABEL_DOMAINS.iter().any(|it| key.starts_with(it)));
+            labels.retain(|key, _| {
+                LABEL_DOMAINS.iter().any(|it| key.starts_with(it)) || selected.contains(key)
+            });
         }
     }
     if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
         reduce_pod_spec(spec, &[]);
     }
+}
+
+/// The labels that the pod affinity and the topology spread of a template select.
+fn selected_labels(template: &Map<String, Value>) -> BTreeSet<String> {
+    let spec = template
+        .get("spec")
+        .filter(|it| it.get("affinity").is_some() || it.get("topologySpreadConstraints").is_some());
+    // A template that cannot be decoded is reported when it is read.
+    let spec = spec.and_then(|it| PodSpec::deserialize(it).ok());
+    let keys = spec.as_ref().map(selected_label_keys);
+    let keys = keys.into_iter().flatten();
+    keys.map(str::to_owned).collect()
 }
 
 /// Removes all fields of a pod spec that no decision reads, but keeps `others`.

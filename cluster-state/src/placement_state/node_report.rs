@@ -1,12 +1,15 @@
 //! What each node has for the pods of a request, for answers to users.
 
 use super::obstacles::node_obstacle;
-use super::pod_plan::pod_set_shapes;
+use super::pod_plan::{PodPlan, pod_set_shapes};
 use super::request::PlacementRequest;
+use super::surrounding_pods;
 use super::unit_store::UnitStore;
 use super::workload_entry::object_key;
 use crate::quantities::quantity;
 use lockkeeper_preemption::ResourceId;
+use lockkeeper_preemption::gang::GangCluster;
+use lockkeeper_preemption::placement::InterPodTable;
 
 /// What a node has for one pod of a pod set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,19 +38,51 @@ pub(super) fn node_reports(
     let key = object_key(request.namespace, request.name);
     let changed = std::mem::take(&mut store.changed);
     let reservations = store.take_reservations(&key);
-    let cluster = &store.cluster;
+    let pod_plan = PodPlan::add(&mut store.cluster, request, pod_sets);
+    let reports = reports_of(&store.cluster, request, &pod_plan);
+    pod_plan.remove(&mut store.cluster);
+    store.add_reservations(&key, reservations.into_iter());
+    store.changed = changed;
+    reports
+}
+
+fn reports_of(
+    cluster: &GangCluster,
+    request: &PlacementRequest<'_>,
+    pod_plan: &PodPlan<'_>,
+) -> Vec<NodeReport> {
+    let table = InterPodTable::new(cluster.cluster(), &pod_plan.pods, std::iter::empty());
+    let counts = |with_lower| {
+        let table = table.as_ref();
+        table.map(|it| surrounding_pods::counts(cluster, it, request, with_lower))
+    };
+    let (now, without_lower) = (counts(true), counts(false));
     let mut reports = Vec::new();
-    for pod_set in pod_sets {
+    let mut first = 0_usize;
+    for pod_set in &pod_plan.pod_sets {
+        // A pod set without pods has none that others could restrict.
+        let pod = pod_plan.pods.get(first).filter(|_| pod_set.count > 0);
+        let pod = pod.copied();
+        first = first.saturating_add(pod_set.count);
         let shape = cluster.cluster().shape_of(pod_set.shape);
         let mut of_pod_set = Vec::new();
         for id in cluster.cluster().hosts() {
             let Some(host) = cluster.cluster().host(id) else {
                 continue;
             };
-            let obstacle = node_obstacle(cluster, request, &pod_set, id, true);
+            let obstacle =
+                node_obstacle(cluster, request, pod_set, now.as_ref().zip(pod), id, true);
             let fits_after_preemption = obstacle.is_some()
                 && !request.never_preempts
-                && node_obstacle(cluster, request, &pod_set, id, false).is_none();
+                && node_obstacle(
+                    cluster,
+                    request,
+                    pod_set,
+                    without_lower.as_ref().zip(pod),
+                    id,
+                    false,
+                )
+                .is_none();
             let requests = shape.requests.iter();
             let resources = requests
                 .filter(|(resource, _)| *resource != ResourceId::PODS && !resource.is_host_port());
@@ -69,8 +104,6 @@ pub(super) fn node_reports(
         of_pod_set.sort_by(|one, other| rank(one).cmp(&rank(other)));
         reports.extend(of_pod_set);
     }
-    store.add_reservations(&key, reservations.into_iter());
-    store.changed = changed;
     reports
 }
 

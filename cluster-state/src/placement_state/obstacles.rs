@@ -2,9 +2,13 @@
 
 use super::pod_plan::{PodPlan, PodSetShape};
 use super::request::PlacementRequest;
+use super::surrounding_pods;
+use crate::inter_pod_text::inter_pod_predicate;
 use lockkeeper_preemption::gang::{GangCluster, GangOutcome, IneligibleReason, InfeasibleReason};
-use lockkeeper_preemption::placement::{FilterRejection, Overlay, Strategy, place};
-use lockkeeper_preemption::{Amount, HostId, PortProtocol, ResourceId};
+use lockkeeper_preemption::placement::{
+    FilterRejection, InterPodCounts, InterPodTable, Overlay, Strategy, place,
+};
+use lockkeeper_preemption::{Amount, HostId, PodId, PortProtocol, ResourceId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -31,11 +35,23 @@ pub(super) fn message(
     if hosts.is_empty() {
         return "the cluster has no nodes".to_owned();
     }
-    let (failing, placed) = failing_pod(cluster, pod_plan, &hosts, outcome);
+    let table = InterPodTable::new(cluster.cluster(), &pod_plan.pods, std::iter::empty());
+    let mut counts = table
+        .as_ref()
+        .map(|it| surrounding_pods::counts(cluster, it, request, never));
+    let (failing, placed) = match &mut counts {
+        Some(counts) => {
+            surrounding_pods::failing_pod(cluster, counts, request, &pod_plan.pods, never)
+        }
+        None => failing_pod(cluster, pod_plan, &hosts, outcome),
+    };
     let pod_set = pod_plan.pod_set_at(failing);
+    let pod = pod_plan.pods.get(failing);
+    let around = counts.as_ref().zip(pod.copied());
     let mut reasons: BTreeMap<Predicate, usize> = BTreeMap::new();
     for host in &hosts {
-        let reason = pod_set.and_then(|it| node_obstacle(cluster, request, it, *host, never));
+        let reason =
+            pod_set.and_then(|it| node_obstacle(cluster, request, it, around, *host, never));
         let Some(reason) = reason else {
             continue;
         };
@@ -93,10 +109,12 @@ fn failing_pod(
 }
 
 /// Why a node is infeasible for one pod, even without the pods of lower priority; with them if the workload `never` preempts.
+/// `around` is a pod of the request and the pods around it, if they restrict it.
 pub(super) fn node_obstacle(
     cluster: &GangCluster,
     request: &PlacementRequest<'_>,
     pod_set: &PodSetShape<'_>,
+    around: Option<(&InterPodCounts<'_>, PodId)>,
     host: HostId,
     never: bool,
 ) -> Option<Predicate> {
@@ -119,10 +137,12 @@ pub(super) fn node_obstacle(
         *amount > node.free_amount(*resource).plus(freed)
     });
     let short: Vec<ResourceId> = short.map(|(resource, _)| *resource).collect();
-    if short.is_empty() {
-        return None;
-    }
     let tail = if never { "" } else { WITHOUT_LOWER };
+    if short.is_empty() {
+        let (counts, pod) = around?;
+        let (one, several) = inter_pod_predicate(cluster, counts.rejection_of(pod, host)?);
+        return Some((format!("{one}{tail}"), format!("{several}{tail}")));
+    }
     Some(has(&format!("{}{tail}", shortage_text(cluster, &short))))
 }
 
@@ -134,6 +154,7 @@ pub(super) fn nomination_obstacle(
 ) -> String {
     match reason {
         InfeasibleReason::Rejected(it) => rejection_predicate(cluster, pod_set, *it).0,
+        InfeasibleReason::RejectedByPods(it) => inter_pod_predicate(cluster, *it).0,
         InfeasibleReason::InsufficientResources { resources } => {
             has(&shortage_text(cluster, resources)).0
         }

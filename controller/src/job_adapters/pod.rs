@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) struct SinglePod;
 
 /// The fields of a pod that its workload has: what decisions read, and what identifies the containers.
-const TEMPLATE_FIELDS: [&str; 11] = [
+const TEMPLATE_FIELDS: [&str; 12] = [
     "affinity",
     "containers",
     "hostNetwork",
@@ -29,6 +29,7 @@ const TEMPLATE_FIELDS: [&str; 11] = [
     "restartPolicy",
     "schedulerName",
     "tolerations",
+    "topologySpreadConstraints",
 ];
 
 /// The fields of a container that its workload has.
@@ -166,9 +167,9 @@ fn is_true(status: &PodStatus, condition: &str) -> bool {
 }
 
 /// The pod template of the workload: the fields of [`TEMPLATE_FIELDS`], and the labels that decisions read.
-fn template_text(metadata: &ObjectMeta, spec: &PodSpec) -> Value {
+fn template_text(metadata: &ObjectMeta, pod_spec: &PodSpec) -> Value {
     // The spec was decoded from JSON, so encoding it does not fail.
-    let mut spec = serde_json::to_value(spec).unwrap_or_default();
+    let mut spec = serde_json::to_value(pod_spec).unwrap_or_default();
     if let Some(fields) = spec.as_object_mut() {
         retain(fields, &TEMPLATE_FIELDS);
         for list in ["containers", "initContainers"] {
@@ -181,9 +182,10 @@ fn template_text(metadata: &ObjectMeta, spec: &PodSpec) -> Value {
         }
     }
     let mut template = json!({"spec": spec});
+    let read = super::pod_template::decision_labels(pod_spec);
     let labels = metadata.labels.iter().flatten();
     let labels: Map<String, Value> = labels
-        .filter(|(key, _)| super::pod_template::is_decision_label(key))
+        .filter(|(key, _)| read.contains(key.as_str()))
         .map(|(key, value)| (key.clone(), json!(value)))
         .collect();
     if !labels.is_empty()

@@ -1,10 +1,13 @@
 //! Strips pod templates to the fields that decisions use: requests, placement and preemptibility.
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements,
+    Affinity, Container, ContainerPort, PodAffinity, PodAffinityTerm, PodAntiAffinity, PodSpec,
+    PodTemplateSpec, ResourceRequirements, TopologySpreadConstraint,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
+use lockkeeper_cluster_state::inter_pod_fields::selected_label_keys;
+use std::collections::BTreeSet;
 
 /// The labels of pods that a decision reads.
 const DECISION_LABELS: [&str; 2] = [labels::PREEMPTIBLE, labels::CAN_PREEMPT];
@@ -13,8 +16,11 @@ const DECISION_LABELS: [&str; 2] = [labels::PREEMPTIBLE, labels::CAN_PREEMPT];
 /// scheduling treats their pods alike.
 #[must_use]
 pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
+    let empty = PodSpec::default();
+    let spec = template.spec.as_ref().unwrap_or(&empty);
+    let metadata = template.metadata;
     PodTemplateSpec {
-        metadata: template.metadata.and_then(strip_metadata),
+        metadata: metadata.and_then(|it| strip_metadata(it, spec)),
         spec: template.spec.map(|spec| PodSpec {
             containers: strip_containers(spec.containers, spec.host_network),
             init_containers: spec
@@ -22,13 +28,10 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
                 .filter(|it| !it.is_empty())
                 .map(|all| strip_containers(all, spec.host_network)),
             node_selector: spec.node_selector.filter(|it| !it.is_empty()),
-            affinity: spec
-                .affinity
-                .and_then(|it| it.node_affinity)
-                .map(|nodes| Affinity {
-                    node_affinity: Some(nodes),
-                    ..Affinity::default()
-                }),
+            affinity: spec.affinity.and_then(strip_affinity),
+            topology_spread_constraints: spec
+                .topology_spread_constraints
+                .and_then(strip_topology_spread),
             tolerations: spec.tolerations.filter(|it| !it.is_empty()),
             overhead: spec.overhead.filter(|it| !it.is_empty()),
             // Any other policy permits preemption, as an absent one does.
@@ -39,19 +42,52 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
     }
 }
 
-/// Whether a decision reads a label of pods.
-pub(super) fn is_decision_label(key: &str) -> bool {
-    DECISION_LABELS.contains(&key)
+/// The labels of pods with this spec that a decision reads: those about preemption, and those that their own pod affinity and
+/// topology spread select. Other labels may differ between the pods of a group, which have one pod set.
+pub(super) fn decision_labels(spec: &PodSpec) -> BTreeSet<&str> {
+    let mut keys = selected_label_keys(spec);
+    keys.extend(DECISION_LABELS);
+    keys
 }
 
 /// The labels that a decision reads; `None` without any.
-fn strip_metadata(metadata: ObjectMeta) -> Option<ObjectMeta> {
+fn strip_metadata(metadata: ObjectMeta, spec: &PodSpec) -> Option<ObjectMeta> {
     let mut labels = metadata.labels?;
-    labels.retain(|key, _| is_decision_label(key));
+    let read = decision_labels(spec);
+    labels.retain(|key, _| read.contains(key.as_str()));
     (!labels.is_empty()).then(|| ObjectMeta {
         labels: Some(labels),
         ..ObjectMeta::default()
     })
+}
+
+/// The affinity to nodes, and the required terms of that to pods; `None` without any.
+fn strip_affinity(affinity: Affinity) -> Option<Affinity> {
+    let required = |terms: Option<Vec<PodAffinityTerm>>| terms.filter(|it| !it.is_empty());
+    let pods = affinity.pod_affinity;
+    let pods = pods.and_then(|it| required(it.required_during_scheduling_ignored_during_execution));
+    let anti = affinity.pod_anti_affinity;
+    let anti = anti.and_then(|it| required(it.required_during_scheduling_ignored_during_execution));
+    let stripped = Affinity {
+        node_affinity: affinity.node_affinity,
+        pod_affinity: pods.map(|it| PodAffinity {
+            required_during_scheduling_ignored_during_execution: Some(it),
+            ..PodAffinity::default()
+        }),
+        pod_anti_affinity: anti.map(|it| PodAntiAffinity {
+            required_during_scheduling_ignored_during_execution: Some(it),
+            ..PodAntiAffinity::default()
+        }),
+    };
+    (stripped != Affinity::default()).then_some(stripped)
+}
+
+/// The constraints that reject nodes; `None` without any.
+fn strip_topology_spread(
+    mut constraints: Vec<TopologySpreadConstraint>,
+) -> Option<Vec<TopologySpreadConstraint>> {
+    constraints.retain(|it| it.when_unsatisfiable == "DoNotSchedule");
+    (!constraints.is_empty()).then_some(constraints)
 }
 
 fn strip_containers(containers: Vec<Container>, host_network: Option<bool>) -> Vec<Container> {
@@ -132,8 +168,12 @@ pub(super) mod tests {
     use super::*;
     use lockkeeper_api::{ClusterQueue, Workload};
     use lockkeeper_cluster_state::host_ports::host_ports;
+    use lockkeeper_cluster_state::inter_pod_fields::PodIdentity;
+    use lockkeeper_cluster_state::scheduling_fields::pod_shape;
     use lockkeeper_cluster_state::{Flavors, pod_sets, preemption_labels};
     use lockkeeper_preemption::State;
+    use lockkeeper_preemption::gang::{GangCluster, GangOptions};
+    use lockkeeper_preemption::placement::Shape;
     use lockkeeper_testkit::Rng;
     use serde_json::{Value, json};
     use std::sync::Arc;
@@ -198,6 +238,28 @@ pub(super) mod tests {
                 "podAntiAffinity": {},
             });
         }
+        if rng.one_in(3) {
+            let term =
+                json!({"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "train"}}});
+            let weighted = json!([{"weight": 1, "podAffinityTerm": term}]);
+            let kind = *rng.pick(&["podAffinity", "podAntiAffinity"]);
+            let affinity = if rng.one_in(3) {
+                json!({"preferredDuringSchedulingIgnoredDuringExecution": weighted})
+            } else {
+                json!({
+                    "requiredDuringSchedulingIgnoredDuringExecution": [term],
+                    "preferredDuringSchedulingIgnoredDuringExecution": weighted,
+                })
+            };
+            spec["affinity"] = json!({kind: affinity});
+        }
+        if rng.one_in(3) {
+            spec["topologySpreadConstraints"] = json!([{
+                "maxSkew": rng.range(1, 3), "topologyKey": "zone", "matchLabelKeys": ["role"],
+                "whenUnsatisfiable": rng.pick(&["DoNotSchedule", "ScheduleAnyway"]),
+                "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+            }]);
+        }
         for (field, empty) in [
             ("initContainers", json!([])),
             ("overhead", json!({})),
@@ -205,6 +267,8 @@ pub(super) mod tests {
             ("nodeSelector", json!({})),
             ("tolerations", json!([])),
             ("affinity", json!({})),
+            ("affinity", json!({"podAffinity": {}})),
+            ("topologySpreadConstraints", json!([])),
         ] {
             if rng.one_in(6) {
                 spec[field] = empty;
@@ -213,13 +277,30 @@ pub(super) mod tests {
         if rng.one_in(2) {
             spec["preemptionPolicy"] = (*rng.pick(&["Never", "PreemptLowerPriority"])).into();
         }
-        let mut labels = json!({"app": "train"});
+        let mut labels =
+            json!({"app": "train", "role": "worker", "index": rng.range(0, 9).to_string()});
         for label in DECISION_LABELS {
             if rng.one_in(2) {
                 labels[label] = (*rng.pick(&["true", "false", "", "False"])).into();
             }
         }
         json!({"metadata": {"labels": labels, "annotations": {"a": "b"}}, "spec": spec})
+    }
+
+    /// What the core's placement gets of a pod of a workload.
+    fn shape_of(workload: &Workload) -> (Shape, Vec<(String, Option<String>)>) {
+        let template = &workload.spec.pod_sets[0].template;
+        let labels = template.metadata.as_ref().and_then(|it| it.labels.as_ref());
+        let spec = template.spec.as_ref().unwrap();
+        let mut cluster = GangCluster::new(GangOptions::default());
+        let identity = PodIdentity {
+            namespace: "team",
+            labels,
+        };
+        let shape = pod_shape(&mut cluster, identity, spec);
+        let keys = selected_label_keys(spec).into_iter();
+        let values = keys.map(|key| (key.to_owned(), labels.and_then(|it| it.get(key).cloned())));
+        (shape, values.collect())
     }
 
     /// Everything that the core gets of the pods of a workload.
@@ -259,7 +340,7 @@ pub(super) mod tests {
                 let pods = pod_sets(workload, &mut state, groups, &flavors, &[]).unwrap();
                 let spec = workload.spec.pod_sets[0].template.spec.as_ref().unwrap();
                 let ports: Vec<_> = host_ports(spec).collect();
-                (pods, preemption_labels(workload), ports)
+                (pods, preemption_labels(workload), ports, shape_of(workload))
             };
             assert_eq!(read(&whole), read(&stripped), "case {case}: {template:#}");
             classes.insert(preemption_labels(&whole));

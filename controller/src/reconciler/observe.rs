@@ -20,6 +20,7 @@ use crate::job_adapters::{KINDS, POD, watched_kind};
 use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use std::collections::BTreeMap;
 
 /// Handles one input.
 pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Input) {
@@ -80,9 +81,17 @@ fn observe_namespace(state: &mut ReconcilerState, change: Change<Box<Namespace>>
         Change::Applied(namespace) => {
             let key = ObjectKey::from_metadata(&namespace.metadata);
             let labels = namespace.metadata.labels.unwrap_or_default();
+            if let Some(placement) = &mut state.placement {
+                placement.nodes.set_namespace(key.name(), &labels);
+            }
             state.cluster.set_namespace(key.name(), labels);
         }
-        Change::Deleted(key) => state.cluster.remove_namespace(key.name()),
+        Change::Deleted(key) => {
+            if let Some(placement) = &mut state.placement {
+                placement.nodes.set_namespace(key.name(), &BTreeMap::new());
+            }
+            state.cluster.remove_namespace(key.name());
+        }
     }
 }
 

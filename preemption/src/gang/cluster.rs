@@ -102,8 +102,8 @@ impl GangCluster {
     }
 
     /// Sets the labels of a namespace. See [`Cluster::set_namespace`].
-    pub fn set_namespace(&mut self, name: &str, labels: Labels) {
-        self.cluster.set_namespace(name, labels);
+    pub fn set_namespace(&mut self, name: &str, labels: Labels) -> bool {
+        self.cluster.set_namespace(name, labels)
     }
 
     /// Removes a node.

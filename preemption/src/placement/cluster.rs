@@ -145,13 +145,14 @@ impl Cluster {
     }
 
     /// Sets the labels of a namespace, for terms with a selector of namespaces. A namespace without labels need not be set.
-    pub fn set_namespace(&mut self, name: &str, labels: Labels) {
+    /// Returns whether they have changed.
+    pub fn set_namespace(&mut self, name: &str, labels: Labels) -> bool {
         let name = self.symbols.intern(name);
         if labels.is_empty() {
-            self.namespaces.remove(&name);
-        } else {
-            self.namespaces.insert(name, labels);
+            return self.namespaces.remove(&name).is_some();
         }
+        let before = self.namespaces.insert(name, labels);
+        before.as_ref() != self.namespaces.get(&name)
     }
 
     /// Whether a term selects pods with these labels.

@@ -3,10 +3,10 @@
 use super::answer::ScenarioAnswer;
 use super::build::LoadedGangScenario;
 use lockkeeper_preemption::gang::{
-    DryRun, GangCluster, GangDecision, GangOutcome, GangPlan, GangStep, IneligibleReason,
+    Conflict, DryRun, GangCluster, GangDecision, GangOutcome, GangPlan, GangStep, IneligibleReason,
     InfeasibleReason, PreemptionUnitKind, Score,
 };
-use lockkeeper_preemption::placement::{FilterRejection, PodPreemption};
+use lockkeeper_preemption::placement::{FilterRejection, InterPodRejection, PodPreemption};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use serde_json::{Value, json};
 
@@ -250,6 +250,7 @@ fn infeasible_json(gang_cluster: &GangCluster, why: &InfeasibleReason) -> Value 
             }),
             _ => json!({"reason": "rejectedByFilter"}),
         },
+        InfeasibleReason::RejectedByPods(rejection) => pods_json(gang_cluster, *rejection),
         InfeasibleReason::NoLowerPriority => json!({"reason": "noLowerPriorityPods"}),
         InfeasibleReason::InsufficientResources { resources: short } => {
             let names = short.iter().map(|it| cluster.resource_name(*it));
@@ -266,6 +267,21 @@ fn infeasible_json(gang_cluster: &GangCluster, why: &InfeasibleReason) -> Value 
             "minCount": count_min,
         }),
         _ => json!({"reason": "noBlockingPods"}),
+    }
+}
+
+fn pods_json(gang_cluster: &GangCluster, rejection: InterPodRejection) -> Value {
+    let text = |key| gang_cluster.cluster().symbols().text(key);
+    match rejection {
+        InterPodRejection::MissingTopologyKey { key } => {
+            json!({"reason": "noTopologyKey", "topologyKey": text(key)})
+        }
+        InterPodRejection::TopologySpread { key } => {
+            json!({"reason": "topologySpread", "topologyKey": text(key)})
+        }
+        InterPodRejection::Affinity => json!({"reason": "podAffinity"}),
+        InterPodRejection::AntiAffinity => json!({"reason": "podAntiAffinity"}),
+        _ => json!({"reason": "existingPodAntiAffinity"}),
     }
 }
 
@@ -320,13 +336,18 @@ fn step_json(gang_cluster: &GangCluster, step: &GangStep) -> Value {
         GangStep::NotReprieved {
             unit,
             host,
-            resource,
-        } => json!({
-            "step": "taken",
-            "unit": name(unit),
-            "node": node(host),
-            "short": gang_cluster.cluster().resource_name(*resource),
-        }),
+            conflict,
+        } => {
+            let mut step = json!({"step": "taken", "unit": name(unit), "node": node(host)});
+            match conflict {
+                Conflict::Resource(resource) => {
+                    step["short"] = gang_cluster.cluster().resource_name(*resource).into();
+                }
+                Conflict::Pods(rejection) => step["why"] = pods_json(gang_cluster, *rejection),
+                _ => {}
+            }
+            step
+        }
         GangStep::Scored { score: it } => json!({"step": "scored", "score": score_json(it)}),
         GangStep::Chosen { host } => json!({"step": "chosen", "node": host.as_ref().map(node)}),
         _ => Value::Null,

@@ -2,6 +2,7 @@
 
 use lockkeeper_preemption::ResourceId;
 use lockkeeper_preemption::gang::{GangCluster, GangOutcome, IneligibleReason, InfeasibleReason};
+use lockkeeper_preemption::placement::InterPodRejection;
 use std::collections::BTreeMap;
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
@@ -87,6 +88,7 @@ pub fn node_reasons(gang_cluster: &GangCluster, why: &InfeasibleReason) -> Vec<S
         InfeasibleReason::NoLowerPriority => {
             vec!["No preemption victims found for incoming pod".to_owned()]
         }
+        InfeasibleReason::RejectedByPods(rejection) => vec![pods_reason(*rejection).to_owned()],
         InfeasibleReason::InsufficientResources { resources: short } => {
             let each = short.iter().map(|it| match *it {
                 ResourceId::PODS => "Too many pods".to_owned(),
@@ -98,5 +100,19 @@ pub fn node_reasons(gang_cluster: &GangCluster, why: &InfeasibleReason) -> Vec<S
             each.collect()
         }
         _ => vec![NOT_HELPFUL.to_owned()],
+    }
+}
+
+/// A node that lacks a topology key, or a pod that the affinity selects, is not searched for victims.
+///
+/// Source: kube-scheduler v1.37, plugins `InterPodAffinity` and `PodTopologySpread`.
+const fn pods_reason(rejection: InterPodRejection) -> &'static str {
+    match rejection {
+        InterPodRejection::MissingTopologyKey { .. } | InterPodRejection::Affinity => NOT_HELPFUL,
+        InterPodRejection::TopologySpread { .. } => {
+            "node(s) didn't match pod topology spread constraints"
+        }
+        InterPodRejection::AntiAffinity => "node(s) didn't match pod anti-affinity rules",
+        _ => "node(s) didn't satisfy existing pods anti-affinity rules",
     }
 }

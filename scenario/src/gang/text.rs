@@ -3,8 +3,9 @@
 use super::answer::ScenarioAnswer;
 use super::build::LoadedGangScenario;
 use super::scheduler_message::scheduler_message;
+use lockkeeper_cluster_state::inter_pod_text::inter_pod_predicate;
 use lockkeeper_preemption::gang::{
-    DryRun, GangCluster, GangDecision, GangOutcome, GangPlan, GangStep, IneligibleReason,
+    Conflict, DryRun, GangCluster, GangDecision, GangOutcome, GangPlan, GangStep, IneligibleReason,
     InfeasibleReason, PreemptionUnitKind, SchedulerCompatibility, Score,
 };
 use lockkeeper_preemption::placement::{FilterRejection, PodPreemption};
@@ -308,6 +309,10 @@ fn infeasible_text(gang_cluster: &GangCluster, why: &InfeasibleReason) -> String
             ),
             _ => "a filter rejects the node".to_owned(),
         },
+        InfeasibleReason::RejectedByPods(rejection) => {
+            let (predicate, _) = inter_pod_predicate(gang_cluster, *rejection);
+            format!("the node {predicate}, even after preempting every candidate")
+        }
         InfeasibleReason::NoLowerPriority => {
             "no preemption victims: no unit has a lower priority".to_owned()
         }
@@ -458,13 +463,22 @@ fn step_text(gang_cluster: &GangCluster, step: &GangStep) -> String {
         GangStep::NotReprieved {
             unit,
             host,
-            resource,
-        } => format!(
-            "{} is a victim; insufficient {} on {} for both",
-            name(unit),
-            gang_cluster.cluster().resource_name(*resource),
-            node(host)
-        ),
+            conflict,
+        } => match conflict {
+            Conflict::Pods(rejection) => format!(
+                "{} is a victim; with it, {} {}",
+                name(unit),
+                node(host),
+                inter_pod_predicate(gang_cluster, *rejection).0
+            ),
+            Conflict::Resource(resource) => format!(
+                "{} is a victim; insufficient {} on {} for both",
+                name(unit),
+                gang_cluster.cluster().resource_name(*resource),
+                node(host)
+            ),
+            _ => format!("{} is a victim", name(unit)),
+        },
         GangStep::Scored { score: it } => score_text(it),
         GangStep::Chosen { host } => format!("{} is selected", domain_text(gang_cluster, *host)),
         _ => String::new(),

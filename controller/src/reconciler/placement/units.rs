@@ -13,6 +13,9 @@ use lockkeeper_cluster_state::{ClusterState, placement_request};
 /// The placement state of a process whose first ClusterQueue places workloads on nodes.
 pub(in crate::reconciler) fn enable(cluster: &ClusterState, model: &Model) -> Box<NodePlacement> {
     let mut placement = Box::new(NodePlacement::default());
+    for (name, labels) in cluster.objects().namespaces() {
+        placement.nodes.set_namespace(name, labels);
+    }
     for key in model.workloads.keys() {
         sync_unit(&mut placement, cluster, model, key);
     }

@@ -1,6 +1,7 @@
 //! Gangs pod by pod: delayed preemption for a scheduler that does not schedule workloads as a whole.
 
 use super::context::DecisionContext;
+use super::hypothetical_pods;
 use super::preemptor;
 use super::reason::{IneligibleReason, InfeasibleReason};
 use super::request::{GangOutcome, GangPlan, PreemptionRequest};
@@ -62,7 +63,28 @@ pub(super) fn decide(context: DecisionContext<'_>, trace: &mut GangTrace) -> Gan
         }
         progress.placement.push((*pod, host));
     }
+    remove_restricted(&context, &mut progress);
     all_or_nothing(&context, progress, is_never)
+}
+
+/// Removes the nodes of pods that other pods reject after all: the victims of a later pod may have given an earlier one the
+/// affinity that it needs.
+fn remove_restricted(context: &DecisionContext<'_>, progress: &mut PodByPodProgress) {
+    let Some(table) = context.preemptor.inter_pod else {
+        return;
+    };
+    let mut baseline = context.baseline.clone();
+    for victim in &progress.victims {
+        baseline.add_victim(context.state, *victim);
+    }
+    let domain = context.domain();
+    let mut counts = hypothetical_pods::counts(context.state, table, &baseline, &domain, None, &[]);
+    for (pod, host) in &mut progress.placement {
+        *host = host.filter(|it| counts.rejection_of(*pod, *it).is_none());
+        if let Some(host) = *host {
+            counts.add(*pod, host);
+        }
+    }
 }
 
 /// Turns the decisions on single pods into one decision on the gang.

@@ -7,7 +7,7 @@ use super::preemptor::Preemptor;
 use super::reason::Conflict;
 use crate::amount::Amount;
 use crate::ids::{HostId, PodId, ResourceId, UnitId};
-use crate::placement::{FreeResources, InterPodCounts, Overlay, Pod};
+use crate::placement::{FreeResources, InterPodCounts, InterPodRejection, Overlay, Pod};
 use std::collections::BTreeSet;
 
 /// The free resources without the potential victims, with the preemptor placed, and with reprieved units put back.
@@ -19,7 +19,7 @@ pub(super) struct Reprieve<'a> {
     requested: Vec<(HostId, ResourceId)>,
     /// The pods around the preemptor, if they restrict it.
     counts: Option<InterPodCounts<'a>>,
-    /// The pods of the preemptor that they restrict, one of each kind on a node.
+    /// The pods of the preemptor on their nodes, in order; one of each kind on a node if the order has no effect.
     restricted: Vec<(PodId, HostId)>,
 }
 
@@ -61,6 +61,12 @@ impl<'a> Reprieve<'a> {
         let mut hosts: Vec<HostId> = self.requested.iter().map(|(host, _)| *host).collect();
         hosts.dedup();
         hosts
+    }
+
+    /// Whether a reprieved unit may make room for another one: by affinity or topology spread.
+    pub(super) fn may_help_others(&self) -> bool {
+        let counts = self.counts.as_ref();
+        counts.is_some_and(|it| !it.table().is_order_irrelevant())
     }
 
     /// Puts a unit back if every pod of the preemptor still fits. Otherwise returns a node and why there is no room for both.
@@ -105,22 +111,50 @@ impl<'a> Reprieve<'a> {
         };
         let mark = counts.mark();
         hypothetical_pods::add_unit(self.state, counts, unit);
-        for (pod, host) in &self.restricted {
-            if let Some(rejection) = counts.rejection_of_added(*pod, *host) {
-                counts.roll_back(mark);
-                return Err((*host, Conflict::Pods(rejection)));
-            }
-        }
-        Ok(())
+        let is_order_irrelevant = counts.table().is_order_irrelevant();
+        let conflict = if is_order_irrelevant {
+            let mut pods = self.restricted.iter();
+            pods.find_map(|(pod, host)| Some((*host, counts.rejection_of_added(*pod, *host)?)))
+        } else {
+            conflict_in_order(counts, &self.restricted)
+        };
+        let Some((host, rejection)) = conflict else {
+            return Ok(());
+        };
+        counts.roll_back(mark);
+        Err((host, Conflict::Pods(rejection)))
     }
 }
 
-/// Adds the pods of a preemptor. Returns one of each kind on each node.
+/// The first pod of a preemptor, all of which are added, that could not start beside those before it. The first pod with an
+/// affinity to the others, for example, can start only while no such pod runs elsewhere.
+fn conflict_in_order(
+    counts: &mut InterPodCounts<'_>,
+    pods: &[(PodId, HostId)],
+) -> Option<(HostId, InterPodRejection)> {
+    let mark = counts.mark();
+    for (pod, host) in pods {
+        counts.remove(*pod, *host);
+    }
+    let mut conflict = None;
+    for (pod, host) in pods {
+        if let Some(rejection) = counts.rejection_of(*pod, *host) {
+            conflict = Some((*host, rejection));
+            break;
+        }
+        counts.add(*pod, *host);
+    }
+    counts.roll_back(mark);
+    conflict
+}
+
+/// Adds the pods of a preemptor. Returns those that have to be checked again when others are added.
 fn add_preemptor(
     counts: &mut InterPodCounts<'_>,
     pods: &[PodId],
     placement: &[Option<HostId>],
 ) -> Vec<(PodId, HostId)> {
+    let is_order_irrelevant = counts.table().is_order_irrelevant();
     let mut kinds = BTreeSet::new();
     let mut restricted = Vec::new();
     for (pod, host) in pods.iter().zip(placement) {
@@ -128,7 +162,7 @@ fn add_preemptor(
             continue;
         };
         counts.add(*pod, host);
-        if kinds.insert((counts.table().kind_of(*pod), host)) {
+        if !is_order_irrelevant || kinds.insert((counts.table().kind_of(*pod), host)) {
             restricted.push((*pod, host));
         }
     }

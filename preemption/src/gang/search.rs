@@ -127,6 +127,9 @@ impl DomainSearch<'_> {
                 reprieve_or_preempt(&mut reprieve, unit, false, &mut victims, trace);
             }
         }
+        if reprieve.may_help_others() {
+            reprieve_again(&mut reprieve, &mut victims, trace);
+        }
         Self::result(placement, victims, protected, max_priority)
     }
 
@@ -447,6 +450,27 @@ impl DomainSearch<'_> {
             pod: unplaced.and_then(|at| self.preemptor.pods.get(at)).copied(),
             placed: placement.iter().flatten().count(),
             count_min: self.preemptor.count_min,
+        }
+    }
+}
+
+/// Tries to reprieve the victims until none can stay: a reprieved pod may give the preemptor the affinity, or the even spread,
+/// that it lacked with another one before. kube-scheduler tries each unit once.
+fn reprieve_again(reprieve: &mut Reprieve<'_>, victims: &mut Vec<UnitId>, trace: &mut GangTrace) {
+    loop {
+        let before = victims.len();
+        victims.retain(|unit| {
+            let is_reprieved = reprieve.try_reprieve(*unit).is_ok();
+            if is_reprieved {
+                trace.record(|| GangStep::Reprieved {
+                    unit: *unit,
+                    by_budget: false,
+                });
+            }
+            !is_reprieved
+        });
+        if victims.len() == before {
+            return;
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::context::DecisionContext;
 use super::domain::Domain;
-use super::hypothetical::PriorityCutoff;
 use super::reason::InfeasibleReason;
 use super::request::{GangOutcome, GangPlan, NodeSample};
 use super::score::{CascadeEstimator, Score};
@@ -10,7 +9,7 @@ use super::search::DomainSearch;
 use super::trace::{GangStep, GangTrace};
 use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId};
-use crate::placement::{Overlay, ResourceVec, Shape};
+use crate::placement::{ResourceVec, Shape};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -255,14 +254,8 @@ fn check_node(
     if let Some(rejection) = shape.rejection_by(node, state.cluster.symbols()) {
         return Err(InfeasibleReason::Rejected(rejection));
     }
-    let cutoff = PriorityCutoff {
-        state,
-        max_priority: None,
-    };
-    let mut overlay = Overlay::new(&cutoff);
-    search.baseline.apply_to(&mut overlay, &cutoff, &[host]);
     // kube-scheduler searches only nodes on which a filter returned `Unschedulable`.
-    if !context.is_lockkeeper() && overlay.fits(host, shape) {
+    if !context.is_lockkeeper() && search.is_enough(&search.place(None, &[])) {
         return Err(InfeasibleReason::PreemptionNotHelpful);
     }
     Ok(())

@@ -76,12 +76,11 @@ impl<'a> InterPodCounts<'a> {
         rules.find_map(|rule| self.rejection_by(rule, pod, host, 0))
     }
 
-    /// Why a pod of the preemptor that is added to a node could not be there beside the others; `None` if it could. Pods that
-    /// were added since then cannot break its affinity.
+    /// Why a pod of the preemptor that is added to a node already could not be there beside the others, if only anti-affinity
+    /// restricts it; `None` if it could.
     #[must_use]
     pub fn rejection_of_added(&self, pod: PodId, host: HostId) -> Option<InterPodRejection> {
-        let rules = self.table.rules(pod).iter();
-        let mut rules = rules.filter(|it| !matches!(it, PodRule::With { .. }));
+        let mut rules = self.table.rules(pod).iter();
         rules.find_map(|rule| self.rejection_by(rule, pod, host, 1))
     }
 
@@ -118,7 +117,7 @@ impl<'a> InterPodCounts<'a> {
                 let Some(domain) = node.and_then(|it| it.labels().get(*key)) else {
                     return Some(InterPodRejection::MissingTopologyKey { key: *key });
                 };
-                let new = if is_counted(counter) { 1 - own } else { 0 };
+                let new = i64::from(is_counted(counter));
                 let count = self.count(*counter, domain).saturating_add(new);
                 let skew = count.saturating_sub(self.fewest(*counter, *min_domains));
                 (skew > *max_skew).then_some(InterPodRejection::TopologySpread { key: *key })

@@ -94,6 +94,12 @@ pub(super) enum PodRule {
     },
 }
 
+impl PodRule {
+    const fn is_monotone(&self) -> bool {
+        matches!(self, Self::Without { .. })
+    }
+}
+
 impl<'a> InterPodTable<'a> {
     /// The table for the pods of a preemptor; `None` if nothing restricts them. `reserved` are pods that are not bound, but
     /// have a room on nodes.
@@ -138,14 +144,21 @@ impl<'a> InterPodTable<'a> {
     }
 
     /// A number for pods of the preemptor that differ in nothing that decides about placement.
+    #[must_use]
     pub fn kind_of(&self, pod: PodId) -> usize {
         self.kind_of.get(&pod).copied().unwrap_or_default()
     }
 
-    /// Whether room on a node only shrinks for a pod while pods are added.
+    /// Whether only anti-affinity restricts a pod: then each added pod leaves less room.
     pub(super) fn is_monotone(&self, pod: PodId) -> bool {
-        let mut rules = self.rules(pod).iter();
-        rules.all(|it| matches!(it, PodRule::Without { .. }))
+        self.rules(pod).iter().all(PodRule::is_monotone)
+    }
+
+    /// Whether only anti-affinity restricts the pods of the preemptor: then their order has no effect.
+    #[must_use]
+    pub fn is_order_irrelevant(&self) -> bool {
+        let mut rules = self.kinds.iter().flat_map(|it| &it.rules);
+        rules.all(PodRule::is_monotone)
     }
 
     pub(super) fn rules(&self, pod: PodId) -> &[PodRule] {
@@ -448,8 +461,11 @@ impl CountedPods<'_> {
     }
 }
 
-fn topology_keys(terms: &[PodAffinityTerm]) -> BTreeSet<SymbolId> {
-    terms.iter().map(|it| it.topology_key).collect()
+/// The different topology keys, in the order of the terms: that of the ids depends on earlier events.
+fn topology_keys(terms: &[PodAffinityTerm]) -> Vec<SymbolId> {
+    let mut seen = BTreeSet::new();
+    let keys = terms.iter().map(|it| it.topology_key);
+    keys.filter(|it| seen.insert(*it)).collect()
 }
 
 /// Whether pods of a shape are spread over the domain of a node.

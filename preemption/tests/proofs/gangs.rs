@@ -3,6 +3,7 @@
 mod clusters;
 mod events;
 mod exhaustive;
+mod inter_pod;
 mod long_runs;
 mod properties;
 mod reference;

@@ -1,5 +1,6 @@
 //! Small clusters in a plain representation.
 
+use super::inter_pod::{ModelConstraints, TopologyKey, is_permitted, topology_key};
 use crate::model::choices::Choices;
 use lockkeeper_preemption::gang::{
     BudgetSpec, DisruptionMode, GangCluster, GangDecision, GangOptions, GangTrace, GroupKey,
@@ -28,6 +29,7 @@ pub struct ModelCluster {
 pub struct ModelHost {
     pub allocatable: Requests,
     pub is_tainted: bool,
+    pub zone: Option<usize>,
 }
 
 /// A single pod or a group.
@@ -42,6 +44,7 @@ pub struct ModelJob {
     pub label: Option<usize>,
     pub is_tolerant: bool,
     pub is_terminating: bool,
+    pub constraints: ModelConstraints,
     pub pods: Vec<ModelPod>,
 }
 
@@ -59,6 +62,8 @@ pub struct ClusterSize {
     pub jobs: usize,
     pub pods: usize,
     pub has_budgets: bool,
+    /// Whether pods restrict each other.
+    pub has_constraints: bool,
 }
 
 pub const SMALL: ClusterSize = ClusterSize {
@@ -66,6 +71,13 @@ pub const SMALL: ClusterSize = ClusterSize {
     jobs: 9,
     pods: 4,
     has_budgets: true,
+    has_constraints: false,
+};
+
+/// With pods that restrict each other.
+pub const RESTRICTED: ClusterSize = ClusterSize {
+    has_constraints: true,
+    ..SMALL
 };
 
 impl ModelCluster {
@@ -74,6 +86,7 @@ impl ModelCluster {
         let host = ModelHost {
             allocatable: [1, 0, 1],
             is_tainted: false,
+            zone: None,
         };
         Self {
             hosts: vec![host],
@@ -88,6 +101,10 @@ impl ModelCluster {
         let hosts = (0..hosts).map(|_| ModelHost {
             allocatable: [dice.amount(2, 8), dice.amount(4, 9), 1],
             is_tainted: dice.one_in(6),
+            zone: size
+                .has_constraints
+                .then(|| dice.pick(&[Some(0), Some(1), Some(2), None]))
+                .flatten(),
         });
         let mut town = Self {
             hosts: hosts.collect(),
@@ -107,23 +124,22 @@ impl ModelCluster {
     }
 
     /// Places all pods of a job, or leaves all of them pending.
-    fn start_or_queue(&mut self, mut job: ModelJob) {
-        for at in 0..job.pods.len() {
-            let asks = job.pods[at].requests;
-            let in_use = |host: usize| {
-                let own = job.pods.iter().filter(|it| it.host == Some(host));
-                own.fold([0, 0, 0], |sum, it| plus(sum, it.requests))
-            };
-            let fits = |host: &usize| {
-                let free = minus(self.free(*host), in_use(*host));
-                self.admits(*host, &job) && is_within(asks, free)
-            };
-            job.pods[at].host = (0..self.hosts.len()).find(fits);
-        }
-        if job.pods.iter().any(|it| it.host.is_none()) {
-            job.pods.iter_mut().for_each(|it| it.host = None);
-        }
+    fn start_or_queue(&mut self, job: ModelJob) {
+        let at = self.jobs.len();
         self.jobs.push(job);
+        for pod in 0..self.jobs[at].pods.len() {
+            let asks = self.jobs[at].pods[pod].requests;
+            let fits = |host: &usize| {
+                self.admits(*host, &self.jobs[at])
+                    && is_within(asks, self.free(*host))
+                    && is_permitted(self, at, *host)
+            };
+            self.jobs[at].pods[pod].host = (0..self.hosts.len()).find(fits);
+        }
+        let pods = &mut self.jobs[at].pods;
+        if pods.iter().any(|it| it.host.is_none()) {
+            pods.iter_mut().for_each(|it| it.host = None);
+        }
     }
 
     pub fn admits(&self, host: usize, job: &ModelJob) -> bool {
@@ -201,6 +217,7 @@ impl ModelJob {
             label: None,
             is_tolerant: false,
             is_terminating: false,
+            constraints: ModelConstraints::default(),
             pods: vec![pod; pods],
         }
     }
@@ -242,6 +259,11 @@ impl ModelJob {
             label: dice.pick(&[None, Some(0), Some(1)]),
             is_tolerant: dice.one_in(2),
             is_terminating: false,
+            constraints: if size.has_constraints {
+                ModelConstraints::random(dice)
+            } else {
+                ModelConstraints::default()
+            },
             pods,
         }
     }
@@ -271,14 +293,21 @@ pub fn set_host(gang_cluster: &mut GangCluster, at: usize, host: &ModelHost) -> 
             effect: TaintEffect::NoSchedule,
         });
     }
+    let name = format!("h{at}");
+    let key = topology_key(gang_cluster, TopologyKey::Host);
+    let mut labels = vec![(key, gang_cluster.symbol(&name))];
+    if let Some(zone) = host.zone {
+        let key = topology_key(gang_cluster, TopologyKey::Zone);
+        labels.push((key, gang_cluster.symbol(&format!("zone-{zone}"))));
+    }
     gang_cluster.set_host(HostSpec {
-        name: &format!("h{at}"),
+        name: &name,
         position: u32::try_from(at).unwrap(),
         allocatable: vec![
             (cpu, Amount::new(host.allocatable[0])),
             (memory, Amount::new(host.allocatable[1])),
         ],
-        labels: Labels::default(),
+        labels: Labels::from_pairs(labels),
         taints,
         is_unschedulable: false,
     })
@@ -343,6 +372,7 @@ impl BuiltCluster {
             .map(|it| (app, gang_cluster.symbol(&it.to_string())));
         for (pod_at, pod) in job.pods.iter().enumerate() {
             let mut shape = Shape {
+                inter_pod: job.constraints.build(gang_cluster),
                 requests: vec![
                     (cpu, Amount::new(pod.requests[0])),
                     (memory, Amount::new(pod.requests[1])),

@@ -18,6 +18,7 @@ const CLUSTER_SIZE: ClusterSize = ClusterSize {
     jobs: 14,
     pods: 4,
     has_budgets: false,
+    has_constraints: false,
 };
 
 /// The cost of the best set of victims: its highest priority, then its number of pods.

@@ -1,7 +1,8 @@
 //! A plain reference implementation of KEP-5710: it copies whole clusters and caches nothing. The core must make the
 //! same decisions.
 
-use super::clusters::{ModelCluster, Requests, SMALL, is_within, minus};
+use super::clusters::{ModelCluster, RESTRICTED, SMALL, is_within};
+use super::inter_pod::{domains_to_try, is_permitted};
 use super::properties::cluster_tapes;
 use crate::model::choices::{Choices, check};
 use lockkeeper_preemption::gang::{DisruptionMode, GangOutcome, SchedulerCompatibility};
@@ -70,41 +71,51 @@ fn without(town: &ModelCluster, gone: &[Unit]) -> ModelCluster {
     town
 }
 
-/// First fit of the pending pods.
+/// First fit of the pending pods, if need be in one domain of their affinity.
 fn place(town: &ModelCluster, job: usize, hosts: &[usize]) -> Placements {
-    let mut free: Vec<Requests> = (0..town.hosts.len()).map(|it| town.free(it)).collect();
-    let wants = &town.jobs[job];
-    let mut seats = Vec::new();
-    for (at, pod) in wants
-        .pods
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| it.host.is_none())
-    {
-        let fits = |it: &&usize| town.admits(**it, wants) && is_within(pod.requests, free[**it]);
-        let host = hosts.iter().find(fits).copied();
-        if let Some(host) = host {
-            free[host] = minus(free[host], pod.requests);
+    let placed = |it: &Placements| it.iter().filter(|(_, host)| host.is_some()).count();
+    let mut best = place_in(town, job, hosts);
+    if placed(&best) < best.len() {
+        for domain in domains_to_try(town, job, hosts) {
+            let seats = place_in(town, job, &domain);
+            if placed(&seats) > placed(&best) {
+                best = seats;
+            }
         }
+    }
+    best
+}
+
+fn place_in(town: &ModelCluster, job: usize, hosts: &[usize]) -> Placements {
+    let mut town = town.clone();
+    let waits = |at: &usize| town.jobs[job].pods[*at].host.is_none();
+    let pending: Vec<usize> = (0..town.jobs[job].pods.len()).filter(waits).collect();
+    let mut seats = Vec::new();
+    for at in pending {
+        let asks = town.jobs[job].pods[at].requests;
+        let fits = |it: &&usize| {
+            town.admits(**it, &town.jobs[job])
+                && is_within(asks, town.free(**it))
+                && is_permitted(&town, job, **it)
+        };
+        let host = hosts.iter().find(fits).copied();
+        town.jobs[job].pods[at].host = host;
         seats.push((at, host));
     }
     seats
 }
 
-fn with_placements(town: &ModelCluster, job: usize, seats: &Placements) -> ModelCluster {
+/// Whether the preemptor's pods fit on their nodes, one after another.
+fn fits_on(town: &ModelCluster, job: usize, seats: &Placements) -> bool {
     let mut town = town.clone();
-    for (pod, host) in seats {
-        town.jobs[job].pods[*pod].host = *host;
-    }
-    town
-}
-
-/// Whether the preemptor's pods fit.
-fn fits_current_hosts(town: &ModelCluster, job: usize) -> bool {
-    let pods = town.jobs[job].pods.iter();
-    pods.filter(|it| it.host.is_some()).all(|pod| {
-        let free = town.free(pod.host.unwrap());
-        (0..3).all(|at| pod.requests[at] == 0 || free[at] >= 0)
+    seats.iter().all(|(pod, host)| {
+        let Some(host) = *host else {
+            return true;
+        };
+        let asks = town.jobs[job].pods[*pod].requests;
+        let fits = is_within(asks, town.free(host)) && is_permitted(&town, job, host);
+        town.jobs[job].pods[*pod].host = Some(host);
+        fits
     })
 }
 
@@ -159,7 +170,7 @@ pub fn search(town: &ModelCluster, job: usize, hosts: &[usize]) -> Option<(Place
         .filter(|(_, count)| **count > 0)
     {
         let rest: Vec<Unit> = gone.iter().filter(|it| *it != unit).cloned().collect();
-        if fits_current_hosts(&with_placements(&without(town, &rest), job, &first), job) {
+        if fits_on(&without(town, &rest), job, &first) {
             gone = rest;
         }
     }
@@ -188,13 +199,19 @@ pub fn search(town: &ModelCluster, job: usize, hosts: &[usize]) -> Option<(Place
     }
     let mut gone = upto(priorities[high]);
     let seats = seats.unwrap_or(first);
-    for unit in gone.clone() {
-        let rest: Vec<Unit> = gone.iter().filter(|it| **it != unit).cloned().collect();
-        if fits_current_hosts(&with_placements(&without(town, &rest), job, &seats), job) {
-            gone = rest;
+    loop {
+        let before = gone.len();
+        for unit in gone.clone() {
+            let rest: Vec<Unit> = gone.iter().filter(|it| **it != unit).cloned().collect();
+            if fits_on(&without(town, &rest), job, &seats) {
+                gone = rest;
+            }
+        }
+        // A reprieved pod may give another one the affinity that it needs.
+        if gone.len() == before {
+            return Some((seats, gone));
         }
     }
-    Some((seats, gone))
 }
 
 /// A gang, in the whole cluster.
@@ -215,45 +232,50 @@ fn decide(town: &ModelCluster, job: usize) -> ReferenceDecision {
 fn gang_decision_matches_reference() {
     let mut counts = [0_usize; 3];
     let counts = std::cell::RefCell::new(&mut counts);
-    check(CASES, &cluster_tapes(), |tape| {
-        let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
-        let built = town.build(SchedulerCompatibility::Lockkeeper);
-        for job in town.waiting() {
-            if town.jobs[job].mode.is_none() {
-                continue;
-            }
-            let named = |placement: &[_]| -> Placements {
-                let each = placement.iter().map(|(pod, host): &(_, Option<_>)| {
-                    (
-                        built.job_and_pod_of(*pod).1,
-                        host.map(|it| built.host_of(it)),
-                    )
-                });
-                each.collect()
-            };
-            let got = match built.decide(&town, job).outcome {
-                GangOutcome::Fits { placement } => ReferenceDecision::Fits(named(&placement)),
-                GangOutcome::Preempt(plan) => {
-                    let victims = plan.victims.iter().map(|unit| {
-                        let pods = built.pods_of(*unit);
-                        (pods[0].0, pods.iter().map(|it| it.1).collect())
-                    });
-                    ReferenceDecision::Preempt(named(&plan.placement), victims.collect())
+    check(
+        CASES,
+        &(cluster_tapes(), any::<bool>()),
+        |(tape, has_constraints)| {
+            let size = if has_constraints { RESTRICTED } else { SMALL };
+            let town = ModelCluster::random(&mut Choices::new(&tape), size);
+            let built = town.build(SchedulerCompatibility::Lockkeeper);
+            for job in town.waiting() {
+                if town.jobs[job].mode.is_none() {
+                    continue;
                 }
-                GangOutcome::Infeasible { .. } => ReferenceDecision::Infeasible,
-                outcome => panic!("{outcome:?}"),
-            };
-            let expected = decide(&town, job);
-            let at = match &expected {
-                ReferenceDecision::Fits(_) => 0,
-                ReferenceDecision::Preempt(..) => 1,
-                ReferenceDecision::Infeasible => 2,
-            };
-            counts.borrow_mut()[at] += 1;
-            prop_assert_eq!(got, expected, "job{} of {:#?}", job, town);
-        }
-        Ok(())
-    });
+                let named = |placement: &[_]| -> Placements {
+                    let each = placement.iter().map(|(pod, host): &(_, Option<_>)| {
+                        (
+                            built.job_and_pod_of(*pod).1,
+                            host.map(|it| built.host_of(it)),
+                        )
+                    });
+                    each.collect()
+                };
+                let got = match built.decide(&town, job).outcome {
+                    GangOutcome::Fits { placement } => ReferenceDecision::Fits(named(&placement)),
+                    GangOutcome::Preempt(plan) => {
+                        let victims = plan.victims.iter().map(|unit| {
+                            let pods = built.pods_of(*unit);
+                            (pods[0].0, pods.iter().map(|it| it.1).collect())
+                        });
+                        ReferenceDecision::Preempt(named(&plan.placement), victims.collect())
+                    }
+                    GangOutcome::Infeasible { .. } => ReferenceDecision::Infeasible,
+                    outcome => panic!("{outcome:?}"),
+                };
+                let expected = decide(&town, job);
+                let at = match &expected {
+                    ReferenceDecision::Fits(_) => 0,
+                    ReferenceDecision::Preempt(..) => 1,
+                    ReferenceDecision::Infeasible => 2,
+                };
+                counts.borrow_mut()[at] += 1;
+                prop_assert_eq!(got, expected, "job{} of {:#?}", job, town);
+            }
+            Ok(())
+        },
+    );
     assert!(
         crate::model::choices::cases_from_env().is_some()
             || counts.borrow().iter().all(|it| *it > 100)
@@ -263,45 +285,50 @@ fn gang_decision_matches_reference() {
 /// For a single pod every node is searched separately.
 #[test]
 fn pod_decision_matches_reference_on_each_node() {
-    check(CASES, &cluster_tapes(), |tape| {
-        let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
-        let built = town.build(SchedulerCompatibility::Lockkeeper);
-        for job in town.waiting() {
-            if town.jobs[job].mode.is_some() {
-                continue;
-            }
-            let pods = built.waiting(&town, job);
-            let ask = built.request(job, &pods);
-            let run = built
-                .cluster
-                .dry_run(&ask, &mut lockkeeper_preemption::gang::GangTrace::off());
-            for host in 0..town.hosts.len() {
-                let plan = run
-                    .candidates
-                    .iter()
-                    .find(|it| it.host == Some(built.hosts[host]));
-                let got = plan.map(|plan| {
-                    let pods = plan.victims.iter().map(|it| built.pods_of(*it));
-                    pods.collect::<Vec<_>>()
-                });
-                let is_nothing = !town.admits(host, &town.jobs[job]);
-                let expected = search(&town, job, &[host]).filter(|_| !is_nothing);
-                let expected = expected.map(|(_, units)| {
-                    let pods = units.into_iter().map(|(job, pods)| {
-                        pods.into_iter().map(|it| (job, it)).collect::<Vec<_>>()
+    check(
+        CASES,
+        &(cluster_tapes(), any::<bool>()),
+        |(tape, has_constraints)| {
+            let size = if has_constraints { RESTRICTED } else { SMALL };
+            let town = ModelCluster::random(&mut Choices::new(&tape), size);
+            let built = town.build(SchedulerCompatibility::Lockkeeper);
+            for job in town.waiting() {
+                if town.jobs[job].mode.is_some() {
+                    continue;
+                }
+                let pods = built.waiting(&town, job);
+                let ask = built.request(job, &pods);
+                let run = built
+                    .cluster
+                    .dry_run(&ask, &mut lockkeeper_preemption::gang::GangTrace::off());
+                for host in 0..town.hosts.len() {
+                    let plan = run
+                        .candidates
+                        .iter()
+                        .find(|it| it.host == Some(built.hosts[host]));
+                    let got = plan.map(|plan| {
+                        let pods = plan.victims.iter().map(|it| built.pods_of(*it));
+                        pods.collect::<Vec<_>>()
                     });
-                    pods.collect::<Vec<_>>()
-                });
-                prop_assert_eq!(
-                    got,
-                    expected.filter(|it| !it.is_empty()),
-                    "job{} on h{} of {:#?}",
-                    job,
-                    host,
-                    town
-                );
+                    let is_nothing = !town.admits(host, &town.jobs[job]);
+                    let expected = search(&town, job, &[host]).filter(|_| !is_nothing);
+                    let expected = expected.map(|(_, units)| {
+                        let pods = units.into_iter().map(|(job, pods)| {
+                            pods.into_iter().map(|it| (job, it)).collect::<Vec<_>>()
+                        });
+                        pods.collect::<Vec<_>>()
+                    });
+                    prop_assert_eq!(
+                        got,
+                        expected.filter(|it| !it.is_empty()),
+                        "job{} on h{} of {:#?}",
+                        job,
+                        host,
+                        town
+                    );
+                }
             }
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
 }

@@ -10,6 +10,7 @@
 
 mod departures;
 mod events;
+mod inter_pod;
 mod kep_cases;
 mod large;
 mod messages;

@@ -177,18 +177,7 @@ impl NameReplacer {
             }
         }
         if kind == "Pod" {
-            if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-                // It has the name of a group.
-                spec.remove("schedulingGroup");
-            }
-            if let Some(spec) = object.get_mut("spec") {
-                remove_pod_selectors(spec);
-            }
-            for containers in ["/spec/containers", "/spec/initContainers"] {
-                for container in items(object.pointer_mut(containers)) {
-                    self.replace_at(container.get_mut("name"), "container");
-                }
-            }
+            self.replace_pod_spec(object);
         }
         if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
             status.remove("disruptedPods");
@@ -200,6 +189,21 @@ impl NameReplacer {
         }
         if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
             status.remove("nominatedPlacement");
+        }
+    }
+
+    fn replace_pod_spec(&mut self, object: &mut Value) {
+        if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+            // It has the name of a group.
+            spec.remove("schedulingGroup");
+        }
+        if let Some(spec) = object.get_mut("spec") {
+            remove_pod_selectors(spec);
+        }
+        for containers in ["/spec/containers", "/spec/initContainers"] {
+            for container in items(object.pointer_mut(containers)) {
+                self.replace_at(container.get_mut("name"), "container");
+            }
         }
     }
 

@@ -17,5 +17,6 @@ mod messages;
 mod nominations;
 mod ports;
 mod reservations;
+mod scheduler_cases;
 mod test_state;
 mod victims;

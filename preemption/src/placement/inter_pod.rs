@@ -76,7 +76,7 @@ impl PodAffinityTerm {
 pub struct TopologySpread {
     /// The node label.
     pub topology_key: SymbolId,
-    /// The labels of the pods that count, in the namespace of the pod.
+    /// The labels of the pods that count, in the namespace of the pod; none do for an empty selector.
     pub selector: Selector,
     /// The maximum difference to the domain with the fewest matching pods.
     pub max_skew: i64,

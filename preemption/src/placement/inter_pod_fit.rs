@@ -117,9 +117,9 @@ fn fullest<R: FreeResources + ?Sized>(
 ) -> Option<HostId> {
     let shape = cluster.shape_of(cluster.pod(pod)?.shape());
     let feasible = hosts.filter_map(|host| {
-        let share = remaining_share(cluster, overlay, shape, host)?;
+        let remaining = remaining_share(cluster, overlay, shape, host)?;
         let is_feasible = counts.rejection_of(pod, host).is_none();
-        is_feasible.then_some((share, host))
+        is_feasible.then_some((remaining, host))
     });
     // `min_by_key` returns the first of equals.
     feasible.min_by_key(|it| it.0).map(|it| it.1)

@@ -247,18 +247,12 @@ impl<'a> InterPodTable<'a> {
                 continue;
             };
             let key = (pod.shape(), pod.namespace(), pod.labels().clone());
-            let kind = match ids.get(&key) {
-                Some(kind) => *kind,
-                None => {
-                    let rules = Vec::new();
-                    self.kinds.push(PodKind {
-                        key: key.clone(),
-                        rules,
-                    });
-                    ids.insert(key, self.kinds.len().saturating_sub(1));
-                    self.kinds.len().saturating_sub(1)
-                }
-            };
+            let next = self.kinds.len();
+            let kind = *ids.entry(key.clone()).or_insert(next);
+            if kind == next {
+                let rules = Vec::new();
+                self.kinds.push(PodKind { key, rules });
+            }
             self.kind_of.insert(*id, kind);
         }
     }
@@ -455,7 +449,10 @@ impl CountedPods<'_> {
             } => {
                 let is_counted = !pod.is_terminating() && pod.namespace() == *namespace;
                 let selector = &constraint.selector;
-                is_counted && selector.matches(pod.labels(), cluster.symbols())
+                // As in kube-scheduler (`countPodsMatchSelector`), an empty selector counts no pods.
+                is_counted
+                    && !selector.is_empty()
+                    && selector.matches(pod.labels(), cluster.symbols())
             }
         }
     }

@@ -338,15 +338,18 @@ fn step_json(gang_cluster: &GangCluster, step: &GangStep) -> Value {
             host,
             conflict,
         } => {
-            let mut step = json!({"step": "taken", "unit": name(unit), "node": node(host)});
+            let (name, node) = (name(unit), node(host));
             match conflict {
                 Conflict::Resource(resource) => {
-                    step["short"] = gang_cluster.cluster().resource_name(*resource).into();
+                    let short = gang_cluster.cluster().resource_name(*resource);
+                    json!({"step": "taken", "unit": name, "node": node, "short": short})
                 }
-                Conflict::Pods(rejection) => step["why"] = pods_json(gang_cluster, *rejection),
-                _ => {}
+                Conflict::Pods(rejection) => {
+                    let why = pods_json(gang_cluster, *rejection);
+                    json!({"step": "taken", "unit": name, "node": node, "why": why})
+                }
+                _ => json!({"step": "taken", "unit": name, "node": node}),
             }
-            step
         }
         GangStep::Scored { score: it } => json!({"step": "scored", "score": score_json(it)}),
         GangStep::Chosen { host } => json!({"step": "chosen", "node": host.as_ref().map(node)}),

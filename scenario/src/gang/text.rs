@@ -464,23 +464,27 @@ fn step_text(gang_cluster: &GangCluster, step: &GangStep) -> String {
             unit,
             host,
             conflict,
-        } => match conflict {
-            Conflict::Pods(rejection) => format!(
-                "{} is a victim; with it, {} {}",
-                name(unit),
-                node(host),
-                inter_pod_predicate(gang_cluster, *rejection).0
-            ),
-            Conflict::Resource(resource) => format!(
-                "{} is a victim; insufficient {} on {} for both",
-                name(unit),
-                gang_cluster.cluster().resource_name(*resource),
-                node(host)
-            ),
-            _ => format!("{} is a victim", name(unit)),
-        },
+        } => {
+            let why = conflict_text(gang_cluster, &node(host), *conflict);
+            format!("{} is a victim; {why}", name(unit))
+        }
         GangStep::Scored { score: it } => score_text(it),
         GangStep::Chosen { host } => format!("{} is selected", domain_text(gang_cluster, *host)),
         _ => String::new(),
+    }
+}
+
+/// Why a unit cannot stay beside the preemptor on a node.
+fn conflict_text(gang_cluster: &GangCluster, node: &str, conflict: Conflict) -> String {
+    match conflict {
+        Conflict::Resource(resource) => {
+            let resource = gang_cluster.cluster().resource_name(resource);
+            format!("insufficient {resource} on {node} for both")
+        }
+        Conflict::Pods(rejection) => {
+            let (predicate, _) = inter_pod_predicate(gang_cluster, rejection);
+            format!("with it, {node} {predicate}")
+        }
+        _ => format!("there is no room for both on {node}"),
     }
 }

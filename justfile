@@ -118,6 +118,7 @@ nightly-properties:
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     LOCKKEEPER_SEEDS=10000 LOCKKEEPER_MUTATED_WORKLOADS=120 cargo test --locked --package lockkeeper-observe --test observed_decisions
+    just inter-pod-cases 5000 "$(date +%y%m%d)0000"
     just observe-kueue
     just positions-kueue 20
 
@@ -163,6 +164,12 @@ demo:
 # Run Kubernetes' scheduler_perf cases of gangs and preemption with kube-scheduler and with lockkeeper: just scheduler-perf --performance 100Nodes
 scheduler-perf *flags:
     tests/bench/scheduler-perf/run {{flags}}
+
+# Compare pod affinity and topology spread with kube-scheduler's plugins on random pods and nodes
+inter-pod-cases count="1000" seed="1":
+    mkdir -p target
+    tests/inter-pod-cases/run --count {{count}} --seed {{seed}} >target/inter-pod-cases.jsonl
+    LOCKKEEPER_INTER_POD_CASES="$PWD/target/inter-pod-cases.jsonl" cargo test --locked --package lockkeeper-cluster-state --test placement -- scheduler_cases
 
 # Run Kueue's scheduler performance test with lockkeeper and a real API server
 bench-control *parts:

@@ -205,6 +205,32 @@ pub(super) mod tests {
         container
     }
 
+    /// Terms and constraints on the pods around a pod, of which decisions read the required ones.
+    fn add_constraints(rng: &mut Rng, spec: &mut Value) {
+        if rng.one_in(3) {
+            let term =
+                json!({"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "train"}}});
+            let weighted = json!([{"weight": 1, "podAffinityTerm": term}]);
+            let kind = *rng.pick(&["podAffinity", "podAntiAffinity"]);
+            let affinity = if rng.one_in(3) {
+                json!({"preferredDuringSchedulingIgnoredDuringExecution": weighted})
+            } else {
+                json!({
+                    "requiredDuringSchedulingIgnoredDuringExecution": [term],
+                    "preferredDuringSchedulingIgnoredDuringExecution": weighted,
+                })
+            };
+            spec["affinity"] = json!({kind: affinity});
+        }
+        if rng.one_in(3) {
+            spec["topologySpreadConstraints"] = json!([{
+                "maxSkew": rng.range(1, 3), "topologyKey": "zone", "matchLabelKeys": ["role"],
+                "whenUnsatisfiable": rng.pick(&["DoNotSchedule", "ScheduleAnyway"]),
+                "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+            }]);
+        }
+    }
+
     /// A template with all fields that decisions read, empty ones included.
     pub(in crate::job_adapters) fn random_template(rng: &mut Rng) -> Value {
         let mut spec = json!({"restartPolicy": "Never", "containers": [random_container(rng)]});
@@ -238,28 +264,7 @@ pub(super) mod tests {
                 "podAntiAffinity": {},
             });
         }
-        if rng.one_in(3) {
-            let term =
-                json!({"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "train"}}});
-            let weighted = json!([{"weight": 1, "podAffinityTerm": term}]);
-            let kind = *rng.pick(&["podAffinity", "podAntiAffinity"]);
-            let affinity = if rng.one_in(3) {
-                json!({"preferredDuringSchedulingIgnoredDuringExecution": weighted})
-            } else {
-                json!({
-                    "requiredDuringSchedulingIgnoredDuringExecution": [term],
-                    "preferredDuringSchedulingIgnoredDuringExecution": weighted,
-                })
-            };
-            spec["affinity"] = json!({kind: affinity});
-        }
-        if rng.one_in(3) {
-            spec["topologySpreadConstraints"] = json!([{
-                "maxSkew": rng.range(1, 3), "topologyKey": "zone", "matchLabelKeys": ["role"],
-                "whenUnsatisfiable": rng.pick(&["DoNotSchedule", "ScheduleAnyway"]),
-                "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
-            }]);
-        }
+        add_constraints(rng, &mut spec);
         for (field, empty) in [
             ("initContainers", json!([])),
             ("overhead", json!({})),

@@ -12,6 +12,7 @@ mod explain;
 mod faults;
 mod fixture;
 mod held_writes;
+mod inter_pod;
 mod invariants;
 mod job_kinds;
 mod jobs;
@@ -59,6 +60,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("pods", &pods::TRIALS);
     add("pod groups", &pod_groups::TRIALS);
     add("placement", &placement::TRIALS);
+    add("inter-pod", &inter_pod::TRIALS);
     add("elastic nodes", &elastic_nodes::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);

@@ -138,7 +138,9 @@ impl ModelCluster {
         }
         let pods = &mut self.jobs[at].pods;
         if pods.iter().any(|it| it.host.is_none()) {
-            pods.iter_mut().for_each(|it| it.host = None);
+            for pod in pods {
+                pod.host = None;
+            }
         }
     }
 

@@ -55,7 +55,7 @@ const STOPPING: &str = "example.com/stopping";
 const KIND: &str = "test.lockkeeper.dev/kind";
 
 /// A queue `q` that places workloads on `count` nodes of 4 cpu, without quota limits.
-fn open(stage: &mut Fixture, count: usize) -> ControllerFixture<'_> {
+pub(super) fn open(stage: &mut Fixture, count: usize) -> ControllerFixture<'_> {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.classes();
     add_nodes(&mut site, "small", count);
@@ -80,7 +80,7 @@ pub(super) fn add_nodes(site: &mut ControllerFixture<'_>, name: &str, count: usi
 }
 
 /// Creates a pod of 3 cpu that no queue manages, and waits until it runs.
-fn run_unmanaged(site: &ControllerFixture<'_>, name: &str, class: &str, node: &str) {
+pub(super) fn run_unmanaged(site: &ControllerFixture<'_>, name: &str, class: &str, node: &str) {
     let mut victim = pod(name, 3, "", &on_small_nodes());
     victim["metadata"]["labels"] = json!({"app": name});
     victim["metadata"]["finalizers"] = json!([STOPPING]);
@@ -113,7 +113,7 @@ fn is_terminating(pod: &Value) -> bool {
     pod["metadata"]["deletionTimestamp"].is_string()
 }
 
-fn stop(site: &ControllerFixture<'_>, name: &str) {
+pub(super) fn stop(site: &ControllerFixture<'_>, name: &str) {
     let change = json!({"metadata": {"finalizers": null}});
     site.objects.patch("Pod", name, &change);
 }

@@ -45,6 +45,7 @@ use changed_nodes::ChangedNodes;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use lockkeeper_api::workload::NominatedPlacement;
+use lockkeeper_preemption::gang::set_namespace;
 use lockkeeper_preemption::{BudgetId, HostId};
 use node_values::{BudgetValues, NodeValues};
 use pod_values::PodValues;
@@ -128,7 +129,7 @@ impl PlacementState {
     /// Sets the labels of a namespace: a required term of pod affinity or anti-affinity can select namespaces.
     pub fn set_namespace(&mut self, name: &str, labels: &BTreeMap<String, String>) {
         let labels = core_labels::labels(&mut self.store.cluster, labels);
-        if self.store.cluster.set_namespace(name, labels) {
+        if set_namespace(&mut self.store.cluster, name, labels) {
             self.store.changed.add_all();
             self.store.grow_revision();
         }

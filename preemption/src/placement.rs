@@ -23,6 +23,7 @@ mod host;
 mod inter_pod;
 mod inter_pod_counts;
 mod inter_pod_fit;
+mod inter_pod_index;
 mod inter_pod_table;
 mod labels;
 mod overlay;

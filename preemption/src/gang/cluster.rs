@@ -9,7 +9,7 @@ use super::spec::{
 use super::unit_table::UnitTable;
 use super::workloads::WorkloadView;
 use crate::ids::{BudgetId, GroupId, HostId, PodId, ResourceId, ShapeId, SymbolId, UnitId};
-use crate::placement::{Cluster, HostSpec, Labels, Pod, Shape};
+use crate::placement::{Cluster, HostSpec, Pod, Shape};
 use std::collections::BTreeSet;
 
 /// A cluster with its groups, disruption budgets and preemption units. A pod event costs the pods of the node and a
@@ -99,11 +99,6 @@ impl GangCluster {
     /// Adds or updates a node.
     pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
         self.cluster.set_host(spec)
-    }
-
-    /// Sets the labels of a namespace. See [`Cluster::set_namespace`].
-    pub fn set_namespace(&mut self, name: &str, labels: Labels) -> bool {
-        self.cluster.set_namespace(name, labels)
     }
 
     /// Removes a node.

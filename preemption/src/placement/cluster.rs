@@ -1,7 +1,7 @@
 //! The nodes with their free resources, and the pods.
 
 use super::host::{Host, HostSpec};
-use super::inter_pod::{NamespaceLabels, PodAffinityTerm};
+use super::inter_pod_index::InterPodIndex;
 use super::labels::{Labels, SymbolTable};
 use super::overlay::FreeResources;
 use super::pod::{Pod, PodSpec, Shape};
@@ -31,9 +31,7 @@ pub struct Cluster {
     shape_ids: BTreeMap<Arc<Shape>, ShapeId>,
     /// Ids to be used again.
     free_shape_ids: BTreeSet<ShapeId>,
-    /// How many bound pods have each shape with anti-affinity to other pods.
-    anti_affinity_pods: BTreeMap<ShapeId, usize>,
-    namespaces: NamespaceLabels,
+    inter_pod: InterPodIndex,
     name_field: SymbolId,
     /// The shape of an unknown id.
     empty_shape: Shape,
@@ -67,8 +65,7 @@ impl Cluster {
             shapes: Vec::new(),
             shape_ids: BTreeMap::new(),
             free_shape_ids: BTreeSet::new(),
-            anti_affinity_pods: BTreeMap::new(),
-            namespaces: NamespaceLabels::new(),
+            inter_pod: InterPodIndex::default(),
             name_field,
             empty_shape: Shape::default(),
         }
@@ -148,31 +145,12 @@ impl Cluster {
     /// Returns whether they have changed.
     pub fn set_namespace(&mut self, name: &str, labels: Labels) -> bool {
         let name = self.symbols.intern(name);
-        if labels.is_empty() {
-            return self.namespaces.remove(&name).is_some();
-        }
-        let before = self.namespaces.insert(name, labels);
-        before.as_ref() != self.namespaces.get(&name)
+        self.inter_pod.set_namespace(name, labels)
     }
 
-    /// Whether a term selects pods with these labels.
-    pub(super) fn is_selected(
-        &self,
-        term: &PodAffinityTerm,
-        namespace: SymbolId,
-        labels: &Labels,
-    ) -> bool {
-        term.matches(namespace, labels, &self.namespaces, &self.symbols)
-    }
-
-    /// Whether a bound pod has anti-affinity to other pods.
-    pub(super) fn has_anti_affinity(&self) -> bool {
-        !self.anti_affinity_pods.is_empty()
-    }
-
-    /// The shapes of bound pods with anti-affinity to other pods.
-    pub(super) fn shapes_with_anti_affinity(&self) -> impl Iterator<Item = ShapeId> + '_ {
-        self.anti_affinity_pods.keys().copied()
+    /// What pods say about the pods around them.
+    pub(super) const fn inter_pod(&self) -> &InterPodIndex {
+        &self.inter_pod
     }
 
     /// The id of a node, whether or not the node exists. A node that does not exist may have pods but accepts no new
@@ -387,21 +365,17 @@ impl Cluster {
             free_ids.insert(*id);
             false
         });
-        for (name, labels) in &self.namespaces {
-            used.mark_symbol(*name);
-            used.mark_labels(labels);
-        }
+        self.inter_pod.mark_symbols(&mut used);
         used.mark_symbol(self.name_field);
         self.symbols.retain(|id| used.has_symbol(id));
     }
 
     fn bind(&mut self, id: PodId) {
-        if let Some(shape) = self.anti_affinity_shape(id) {
-            let pods = self.anti_affinity_pods.entry(shape).or_default();
-            *pods = pods.saturating_add(1);
-        }
-        self.update_host(id, |host, requests| {
-            host.take(requests);
+        self.update_host(id, |host, index, shape_id, shape| {
+            if !shape.inter_pod.anti_affinity.is_empty() {
+                index.add(shape_id);
+            }
+            host.take(&shape.requests);
             if let Err(at) = host.pods.binary_search(&id) {
                 host.pods.insert(at, id);
             }
@@ -409,35 +383,28 @@ impl Cluster {
     }
 
     fn unbind(&mut self, id: PodId) {
-        if let Some(shape) = self.anti_affinity_shape(id)
-            && let Some(pods) = self.anti_affinity_pods.get_mut(&shape)
-        {
-            *pods = pods.saturating_sub(1);
-            if *pods == 0 {
-                self.anti_affinity_pods.remove(&shape);
+        self.update_host(id, |host, index, shape_id, shape| {
+            if !shape.inter_pod.anti_affinity.is_empty() {
+                index.remove(shape_id);
             }
-        }
-        self.update_host(id, |host, requests| {
-            host.give_back(requests);
+            host.give_back(&shape.requests);
             host.pods.retain(|it| *it != id);
         });
     }
 
-    /// The shape of a bound pod with anti-affinity to other pods.
-    fn anti_affinity_shape(&self, id: PodId) -> Option<ShapeId> {
-        let pod = self.pod(id).filter(|it| it.host.is_some())?;
-        let constraints = &self.shape_of(pod.shape).inter_pod;
-        (!constraints.anti_affinity.is_empty()).then_some(pod.shape)
-    }
-
-    fn update_host(&mut self, id: PodId, change: impl FnOnce(&mut Host, &[(ResourceId, Amount)])) {
+    fn update_host(
+        &mut self,
+        id: PodId,
+        change: impl FnOnce(&mut Host, &mut InterPodIndex, ShapeId, &Shape),
+    ) {
         let pod = self.pods.get(id.index()).and_then(Option::as_ref);
         let Some((host, shape)) = pod.and_then(|pod| Some((pod.host?, pod.shape))) else {
             return;
         };
         if let Some(host) = self.hosts.get_mut(host.index()) {
-            let shape = self.shapes.get(shape.index());
-            change(host, shape.map_or(&[], |it| &it.requests));
+            let known = self.shapes.get(shape.index());
+            let known = known.map_or(&self.empty_shape, |it| &**it);
+            change(host, &mut self.inter_pod, shape, known);
         }
     }
 }

@@ -112,7 +112,9 @@ impl<'a> InterPodTable<'a> {
         let reserved: BTreeSet<PodId> = reserved.collect();
         let is_constrained = |it: &PodId| has_constraints(cluster, *it);
         // The usual case: costs the pods of the preemptor.
-        if !cluster.has_anti_affinity() && !pods.iter().chain(&reserved).any(is_constrained) {
+        if !cluster.inter_pod().has_anti_affinity()
+            && !pods.iter().chain(&reserved).any(is_constrained)
+        {
             return None;
         }
         let mut table = Self {
@@ -262,7 +264,7 @@ impl<'a> InterPodTable<'a> {
         let cluster = self.cluster;
         let reserved = reserved.iter().filter_map(|it| cluster.pod(*it));
         let new = self.kinds.iter().map(|it| it.key.0);
-        let bound = cluster.shapes_with_anti_affinity();
+        let bound = cluster.inter_pod().shapes_with_anti_affinity();
         bound.chain(reserved.map(Pod::shape)).chain(new).collect()
     }
 
@@ -300,7 +302,7 @@ impl<'a> InterPodTable<'a> {
                 counters: counters.collect(),
                 is_self_match: terms
                     .iter()
-                    .all(|it| cluster.is_selected(it, *namespace, labels)),
+                    .all(|it| is_selected(cluster, it, *namespace, labels)),
             });
         }
         let terms = &*constraints.anti_affinity;
@@ -339,7 +341,7 @@ impl<'a> InterPodTable<'a> {
         let mut by_key: BTreeMap<SymbolId, BTreeSet<ShapeId>> = BTreeMap::new();
         for shape in shapes {
             for term in &cluster.shape_of(*shape).inter_pod.anti_affinity {
-                if cluster.is_selected(term, kind.1, &kind.2) {
+                if is_selected(cluster, term, kind.1, &kind.2) {
                     by_key.entry(term.topology_key).or_default().insert(*shape);
                 }
             }
@@ -431,7 +433,7 @@ impl CountedPods<'_> {
 
     fn contains(&self, cluster: &Cluster, pod: &Pod) -> bool {
         let is_selected =
-            |it: &PodAffinityTerm| cluster.is_selected(it, pod.namespace(), pod.labels());
+            |it: &PodAffinityTerm| is_selected(cluster, it, pod.namespace(), pod.labels());
         match self {
             Self::SelectedByAll { terms, .. } => terms.iter().all(is_selected),
             Self::SelectedByAny {
@@ -479,6 +481,16 @@ fn is_spread_over(
     all.all(|it| host.labels().get(it.topology_key).is_some())
         && (!constraint.honors_node_affinity || shape.selects(host, symbols))
         && (!constraint.honors_node_taints || shape.untolerated_taint(host).is_none())
+}
+
+fn is_selected(
+    cluster: &Cluster,
+    term: &PodAffinityTerm,
+    namespace: SymbolId,
+    labels: &Labels,
+) -> bool {
+    let index = cluster.inter_pod();
+    index.is_selected(term, namespace, labels, cluster.symbols())
 }
 
 fn has_constraints(cluster: &Cluster, pod: PodId) -> bool {

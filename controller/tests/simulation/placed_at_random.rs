@@ -4,7 +4,7 @@
 use crate::fields::{is_deleted, list, may_run, number, text};
 use crate::fixture::Fixture;
 use crate::objects::NAMESPACE;
-use crate::placed_workloads::{add_node, bind, change_queue, stage, stop};
+use crate::placed_workloads::{add_node, bound_pod, change_queue, stage, stop};
 use crate::queued_pods::POD;
 use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, ObjectKey, WritePurpose, WriteRequest};
@@ -29,6 +29,7 @@ fn placement_never_overcommits_nodes_and_evicts_only_for_nominated_workloads() {
     assert!(totals.marked > 100, "{totals:?}");
     assert!(totals.admitted > 500, "{totals:?}");
     assert!(totals.killed > 100, "{totals:?}");
+    assert!(totals.apart > 100, "{totals:?}");
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +38,8 @@ struct Totals {
     marked: usize,
     admitted: usize,
     killed: usize,
+    /// Admitted workloads that exclude other pods, at the end of a run.
+    apart: usize,
 }
 
 fn run(seed: u64, totals: &mut Totals) {
@@ -161,11 +164,42 @@ fn check_nodes(stage: &Fixture, at: &str) {
     for (node, cpu) in used(stage) {
         assert!(cpu <= NODE_CPU, "{at}: {cpu} cpus are used on {node}");
     }
+    for node in apart(stage) {
+        let mut pods = stage.api.all(Kind::BoundPod);
+        let web = pods.find(|(_, it)| is_web(it) && text(it, "/spec/nodeName") == node);
+        assert!(
+            web.is_none(),
+            "{at}: {node} has {web:?}, which a workload excludes"
+        );
+    }
+}
+
+/// The nodes of admitted workloads whose anti-affinity excludes some pods.
+fn apart(stage: &Fixture) -> Vec<String> {
+    let workloads = stage.api.all(Kind::Workload).filter(|(_, it)| {
+        let affinity = "/spec/podSets/0/template/spec/affinity/podAntiAffinity";
+        may_run(it) && it.pointer(affinity).is_some()
+    });
+    let placements = workloads.flat_map(|(_, it)| list(it, "/status/nominatedPlacement/podSets"));
+    let nodes = placements.flat_map(|it| it["nodes"].as_object().unwrap().keys().cloned());
+    nodes.collect()
+}
+
+/// Whether a pod is one that the workloads of [`apart`] exclude.
+fn is_web(pod: &Value) -> bool {
+    text(pod, "/metadata/labels/tier") == "web"
 }
 
 fn create_group(stage: &mut Fixture, dice: &mut Rng, step: usize) {
     let pods = dice.range(1, 3);
     let class = dice.pick(&["low", "mid", "high"]);
+    let term = json!({
+        "topologyKey": "kubernetes.io/hostname", "namespaceSelector": {},
+        "labelSelector": {"matchLabels": {"tier": "web"}},
+    });
+    let apart =
+        json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}});
+    let affinity = if dice.percent(40) { apart } else { Value::Null };
     for index in 0..pods {
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod",
@@ -179,6 +213,7 @@ fn create_group(stage: &mut Fixture, dice: &mut Rng, step: usize) {
             },
             "spec": {
                 "schedulingGates": [{"name": labels::ADMISSION_GATE}],
+                "affinity": affinity,
                 "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": POD_CPU.to_string()}}}],
             },
         });
@@ -195,7 +230,11 @@ fn bind_external(stage: &mut Fixture, dice: &mut Rng, step: usize) {
     if used.get(&node).copied().unwrap_or_default() + cpu <= NODE_CPU {
         let priority = *dice.pick(&[0, 50, 500]);
         let cpu = u32::try_from(cpu).unwrap();
-        bind(stage, &format!("p{step}"), &node, cpu, priority);
+        let mut pod = bound_pod(&format!("p{step}"), &node, cpu, priority);
+        if dice.percent(50) && !apart(stage).contains(&node) {
+            pod["metadata"]["labels"]["tier"] = "web".into();
+        }
+        stage.api.create(Kind::BoundPod, pod).unwrap();
     }
 }
 
@@ -279,6 +318,7 @@ fn finish(stage: &mut Fixture, totals: &mut Totals, at: &str) {
     }
     write(stage, usize::MAX, totals, at);
     check_nodes(stage, at);
+    totals.apart += apart(stage).len();
     for (name, workload) in stage.api.all(Kind::Workload) {
         let is_settled = may_run(workload) || workload["status"]["nominatedPlacement"].is_null();
         assert!(is_settled, "{at}: {name} still waits: {workload:#}");

@@ -37,7 +37,9 @@ pub fn change_queue(stage: &mut Fixture, spec: &Value) {
 }
 
 pub fn add_node(stage: &mut Fixture, name: &str) {
-    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kind": "spot"}}});
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {
+        "name": name, "labels": {"kind": "spot", "kubernetes.io/hostname": name},
+    }});
     stage.api.create(Kind::Node, node).unwrap();
     let status = json!({"status": {"allocatable": {"cpu": "4", "pods": "10"}}});
     let key = ObjectKey::new("", name);
@@ -46,7 +48,13 @@ pub fn add_node(stage: &mut Fixture, name: &str) {
 
 /// Binds a pod of this priority to a node. It stops when [`stop`] is called.
 pub fn bind(stage: &mut Fixture, name: &str, node: &str, cpu: u32, priority: i32) {
-    let pod = json!({
+    let pod = bound_pod(name, node, cpu, priority);
+    stage.api.create(Kind::BoundPod, pod).unwrap();
+}
+
+/// A pod that is bound to a node.
+pub fn bound_pod(name: &str, node: &str, cpu: u32, priority: i32) -> Value {
+    json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
             "name": name, "namespace": "other", "labels": {"app": name},
@@ -56,8 +64,7 @@ pub fn bind(stage: &mut Fixture, name: &str, node: &str, cpu: u32, priority: i32
             "nodeName": node, "priority": priority,
             "containers": [{"name": "a", "resources": {"requests": {"cpu": cpu.to_string()}}}],
         },
-    });
-    stage.api.create(Kind::BoundPod, pod).unwrap();
+    })
 }
 
 /// Ends a pod that is being deleted.

@@ -39,8 +39,10 @@ mod event_loop;
 mod fairness;
 mod group_metrics;
 mod initial_runs;
+mod job_lifecycles;
 mod job_state;
 mod job_trace;
+mod lost_time;
 mod metrics;
 mod node_metrics;
 mod node_placement;
@@ -48,10 +50,13 @@ mod node_trace;
 mod placed_jobs;
 mod pod_objects;
 mod pod_set_table;
+mod pods_ready;
+mod pods_ready_stats;
 mod pool_metrics;
 mod queue_history;
 mod quota_metrics;
 mod ratio;
+mod ready_time;
 mod recorded;
 mod result;
 mod stats;
@@ -69,18 +74,20 @@ pub use affected::{AFFECTED_MAX, AffectedJob, JobOutcome, job_outcomes, most_aff
 pub use engine::{first_decisions, simulate};
 pub use event_loop::event_loop;
 pub use fairness::{Fairness, QueueShare, ShareInterval};
-pub use group_metrics::{GroupMetrics, Slowdown};
+pub use group_metrics::{GroupMetrics, GroupPodsReady, Slowdown};
 pub use job_trace::{Assumption, Job, JobTrace, PreemptedRun, QuotaChange};
 pub use metrics::{Metrics, RepeatedPreemptions, metrics};
 pub use node_metrics::NodeMetrics;
 pub use node_trace::{TraceFlavor, TraceNode, TracePlacement};
 pub use pod_set_table::PodSetTable;
+pub use pods_ready_stats::PodsReadyStats;
 pub use pool_metrics::PoolMetrics;
 pub use quota_metrics::QuotaMetrics;
+pub use ready_time::{ReadyTime, ReadyTimes};
 pub use recorded::recorded_timeline;
 pub use result::{
-    Event, EventKind, Eviction, EvictionReason, JobTimeline, Outcome, PlannedStart, QuotaUsage,
-    Run, RunAssignment, RunEnd, RunNodes, Stats, Timeline, WaitTimes,
+    Event, EventKind, Eviction, EvictionReason, JobTimeline, NotReadyEviction, Outcome,
+    PlannedStart, QuotaUsage, Run, RunAssignment, RunEnd, RunNodes, Stats, Timeline, WaitTimes,
 };
 pub use summary::write_summary;
 pub use timeline_record::TimelineRecord;

@@ -3,6 +3,7 @@
 use super::agenda::Agenda;
 use super::assignments::Assignments;
 use super::initial_runs::{InitialRun, initial_run};
+use super::job_lifecycles::JobLifecycles;
 use super::job_state::{JobState, Phase, PodSetTemplates, initial_jobs};
 use super::job_trace::{Job, JobTrace};
 use super::node_placement::{NodePlacement, NodePlan};
@@ -11,7 +12,7 @@ use super::result::{
     Event, EventKind, JobTimeline, Outcome, PlannedStart, Run, RunAssignment, RunEnd, RunNodes,
     Stats, Timeline,
 };
-use super::stats::stats;
+use super::stats::{pods_ready_stats, stats};
 use super::trace_error::TraceError;
 use super::usage_record::UsageRecord;
 use super::validate::validate;
@@ -42,7 +43,7 @@ pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
             return Ok(simulation.finish(Some(Outcome::Livelock)));
         }
         simulation.usage.end_instant();
-        if simulation.preemptions > simulation.preemptions_max {
+        if simulation.is_loop() {
             return Ok(simulation.finish(Some(Outcome::Loop)));
         }
     }
@@ -69,7 +70,7 @@ pub fn first_decisions(
         && let Some(now_s) = simulation.next_instant_s()
     {
         simulation.now_s = now_s;
-        if simulation.run_instant() || simulation.preemptions > simulation.preemptions_max {
+        if simulation.run_instant() || simulation.is_loop() {
             break;
         }
     }
@@ -92,6 +93,7 @@ pub(super) struct Simulation<'a> {
     pub(super) next_change: usize,
     pub(super) run_ends: Agenda,
     pub(super) grace_ends: Agenda,
+    pub(super) lifecycles: JobLifecycles,
     /// By queue, by index of the node: the job that is the sticky preemptor.
     pub(super) sticky: BTreeMap<NodeId, usize>,
     pub(super) queue_history: QueueHistory,
@@ -142,6 +144,7 @@ impl<'a> Simulation<'a> {
             next_change: 0,
             run_ends: Agenda::default(),
             grace_ends: Agenda::default(),
+            lifecycles: JobLifecycles::new(trace),
             sticky: BTreeMap::new(),
             queue_history: QueueHistory::default(),
             assignments: Assignments::default(),
@@ -174,15 +177,14 @@ impl<'a> Simulation<'a> {
                 reservation,
             } = initial_run(&mut self.state, spec, ran_s);
             let pod_sets = self.pod_sets.get(job.pod_sets);
-            let workload_spec = workload_spec(spec, pod_sets);
+            let workload_spec = workload_spec(spec, pod_sets, spec.created_s());
             job.workload = self.state.add_admitted(workload_spec, &reservation);
             let max_s = spec.maximum_execution_time_seconds;
             let latest_end_s = max_s.map(|it| it.saturating_sub(ran_s));
             set_latest_end(&mut self.state, job.workload, latest_end_s);
             set_execution_time_max(&mut self.state, job.workload, max_s);
             set_job_of(&mut self.job_of, job.workload, index);
-            let ends_at_s = spec.run_s().saturating_sub(ran_s);
-            job.phase = Phase::Running(ends_at_s);
+            job.phase = Phase::Running(i64::MAX);
             let assignment = Arc::new(assignment);
             let from_s = reservation.reserved_at_s;
             let nodes = match &mut self.placement {
@@ -197,11 +199,12 @@ impl<'a> Simulation<'a> {
                 cycle: 0,
                 assignment,
                 nodes,
+                ready_at_s: None,
                 end: RunEnd::Open,
             });
             self.usage
                 .hold(job.queue, &reservation.usage, 0, &mut job.held);
-            self.run_ends.push(ends_at_s, job.rank, index);
+            self.begin_run(index);
             self.record(EventKind::Admitted {
                 job: index,
                 cycle: 0,
@@ -215,7 +218,11 @@ impl<'a> Simulation<'a> {
         let arrival_s = self.trace.jobs.get(self.next_arrival).map(|it| it.arrival);
         let change_s = self.trace.changes.get(self.next_change).map(|it| it.at);
         // The end of a run that was preempted remains an instant, as in Kueue's recorded timelines.
-        let ends_s = [self.run_ends.next_s(), self.grace_ends.next_s()];
+        let ends_s = [
+            self.run_ends.next_s(),
+            self.grace_ends.next_s(),
+            self.lifecycles.next_s(),
+        ];
         [arrival_s, change_s]
             .into_iter()
             .chain(ends_s)
@@ -223,11 +230,20 @@ impl<'a> Simulation<'a> {
             .min()
     }
 
+    /// Whether jobs preempt each other or are requeued without end, and nothing else is due.
+    fn is_loop(&self) -> bool {
+        let has_jobs = self.next_arrival < self.trace.jobs.len();
+        let has_changes = self.next_change < self.trace.changes.len();
+        let is_endless = self.lifecycles.is_endless() && !has_jobs && !has_changes;
+        is_endless || self.preemptions > self.preemptions_max
+    }
+
     /// Runs one instant; returns whether it does not end.
     fn run_instant(&mut self) -> bool {
         self.change_quotas();
         self.finish_jobs();
         self.end_grace_periods();
+        self.update_readiness();
         self.arrive();
         self.waiting.retry();
         self.update_placement();
@@ -273,7 +289,9 @@ impl<'a> Simulation<'a> {
             job.phase = Phase::Finished;
             if let Some(run) = job.runs.last_mut() {
                 run.end = RunEnd::Finished(now_s);
+                self.lifecycles.end_run(run.ready_at_s.is_some());
             }
+            self.lifecycles.remove(index);
             self.usage.release(&mut job.held, now_s);
             self.state.remove(job.workload);
             if let Some(placement) = &mut self.placement {
@@ -288,26 +306,7 @@ impl<'a> Simulation<'a> {
         while let Some(index) = self.grace_ends.pop_due(self.now_s) {
             self.release(index);
             self.record(EventKind::Released { job: index });
-        }
-    }
-
-    /// Releases the quota of a preempted job, which is pending again.
-    pub(super) fn release(&mut self, index: usize) {
-        let now_s = self.now_s;
-        let Some(job) = self.jobs.get_mut(index) else {
-            return;
-        };
-        if let Some(run) = job.runs.last_mut()
-            && let RunEnd::Preempted(eviction) = &mut run.end
-            && self.trace.grace_period_seconds > 0
-        {
-            eviction.released_at_s = Some(now_s);
-        }
-        job.phase = Phase::Pending;
-        self.usage.release(&mut job.held, now_s);
-        self.state.release(job.workload);
-        if let Some(placement) = &mut self.placement {
-            placement.remove(index);
+            self.advance_lifecycle(index);
         }
     }
 
@@ -325,24 +324,38 @@ impl<'a> Simulation<'a> {
                 continue;
             }
             job.phase = Phase::Pending;
+            self.lifecycles.record_progress();
             self.enqueue(index);
         }
     }
 
     /// Puts a job into its queue.
     pub(super) fn enqueue(&mut self, index: usize) {
+        let order_time_s = self.order_time_s(index);
         let spec = self.trace.jobs.get(index);
         let (Some(spec), Some(job)) = (spec, self.jobs.get_mut(index)) else {
             return;
         };
         let pod_sets = self.pod_sets.get(job.pod_sets);
-        job.workload = self.state.add_pending(workload_spec(spec, pod_sets));
+        job.workload = self
+            .state
+            .add_pending(workload_spec(spec, pod_sets, order_time_s));
         let max_s = spec.maximum_execution_time_seconds;
         set_execution_time_max(&mut self.state, job.workload, max_s);
         set_job_of(&mut self.job_of, job.workload, index);
     }
 
     pub(super) fn record(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Admitted { .. }
+            | EventKind::Evicted { .. }
+            | EventKind::Requeued { .. }
+            | EventKind::Released { .. } => {}
+            EventKind::Preempted { .. }
+            | EventKind::Finished { .. }
+            | EventKind::Ready { .. }
+            | EventKind::Changed { .. } => self.lifecycles.record_progress(),
+        }
         self.events.push(Event {
             at_s: self.now_s,
             kind,
@@ -351,14 +364,20 @@ impl<'a> Simulation<'a> {
 
     /// The timeline so far. `stopped` is why the simulation ends before nothing is due any more.
     fn finish(self, stopped: Option<Outcome>) -> Timeline {
-        let is_drained = self.jobs.iter().all(|job| job.phase == Phase::Finished);
+        let is_done = |it: &JobState| matches!(it.phase, Phase::Finished | Phase::Deactivated);
+        let is_drained = self.jobs.iter().all(is_done);
         let names = self.trace.jobs.iter().map(|job| Arc::clone(&job.name));
         let jobs = names.zip(self.jobs).map(|(name, job)| JobTimeline {
             name,
             runs: job.runs,
         });
         let jobs: Vec<JobTimeline> = jobs.collect();
-        Timeline {
+        let stats = Stats {
+            backfilled: self.backfilled,
+            pods_ready: pods_ready_stats(self.trace, &jobs, &self.events),
+            ..stats(self.trace, &jobs)
+        };
+        let mut timeline = Timeline {
             outcome: stopped.unwrap_or(if is_drained {
                 Outcome::Drained
             } else {
@@ -367,16 +386,20 @@ impl<'a> Simulation<'a> {
             makespan_s: self.makespan_s,
             cycles: self.cycle,
             instants: self.instants,
-            stats: Stats {
-                backfilled: self.backfilled,
-                ..stats(self.trace, &jobs)
-            },
+            stats,
             jobs,
             queues: self.queues.into_iter().map(|it| it.name).collect(),
             events: self.events,
             planned_starts: self.planned_starts,
-            usage: self.usage.totals(&self.state, self.now_s),
-        }
+            usage: Vec::new(),
+        };
+        // The instant of the simulation may be later than its last event.
+        let until_s = match &timeline.stats.pods_ready {
+            Some(_) => timeline.measured_until_s(),
+            None => self.now_s,
+        };
+        timeline.usage = self.usage.totals(&self.state, until_s);
+        timeline
     }
 }
 
@@ -399,14 +422,18 @@ fn start_on_nodes(
 }
 
 /// A job as a workload of the core.
-fn workload_spec(job: &Job, pod_sets: Vec<PodSet>) -> WorkloadSpec<'_> {
+pub(super) fn workload_spec(
+    job: &Job,
+    pod_sets: Vec<PodSet>,
+    order_time_s: i64,
+) -> WorkloadSpec<'_> {
     WorkloadSpec {
         name: &job.name,
         uid: &job.uid,
         queue: &job.cluster_queue,
         priority: job.priority,
         preemption_priority: None,
-        order_time: job.created_s(),
+        order_time: order_time_s,
         waiting_since_s: job.created_s(),
         pod_sets,
         is_in_scope: true,

@@ -77,6 +77,8 @@ impl Simulation<'_> {
         if let Some(job) = self.jobs.get_mut(index) {
             job.phase = Phase::Nominated;
         }
+        let created_s = self.trace.jobs.get(index).map_or(0, |it| it.created_s());
+        self.lifecycles.reserve(index, created_s);
         let victims = victims.into_iter().map(|it| (it, EvictionReason::Nodes));
         self.preempt(index, victims.collect(), stopped);
     }
@@ -144,6 +146,7 @@ impl Simulation<'_> {
         job.phase = Phase::Pending;
         self.usage.release(&mut job.held, now_s);
         self.state.release(job.workload);
+        self.lifecycles.withdraw(index);
         if let Some(placement) = &mut self.placement {
             placement.remove(index);
         }
@@ -157,7 +160,8 @@ impl Simulation<'_> {
         };
         self.state.remove(job.workload);
         let class = (job.queue, address(spec), spec.priority);
-        self.waiting.insert(class, spec.created_s(), index);
+        let order_time_s = self.order_time_s(index);
+        self.waiting.insert(class, order_time_s, index);
         self.queue_history.park();
     }
 }

@@ -1,0 +1,660 @@
+//! Pods that are not ready at once: timeouts, backoff, requeueing and deactivation.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+use lockkeeper_api::config::WaitForPodsReady;
+use lockkeeper_cluster_state::settings::pods_ready_settings;
+use lockkeeper_preemption::requeue::{
+    Jitter, LifecycleState, LifecycleStep, NotReadyReason, PodsReady, next_step,
+};
+use lockkeeper_simulate::timeline::{
+    EventKind, JobTrace, Outcome, ReadyTime, RunEnd, Timeline, TimelineRecord, TraceConfig,
+    event_loop, first_decisions, metrics, simulate, write_summary,
+};
+use lockkeeper_testkit::Rng;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn queue(name: &str, nominal: u64) -> Value {
+    json!({
+        "name": name,
+        "cohort": "all",
+        "resourceGroups": [{
+            "resources": ["cpu"],
+            "flavors": [{"name": "f", "quotas": [{"resource": "cpu", "nominal": nominal}]}],
+        }],
+        "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
+    })
+}
+
+fn job(name: &str, arrival: u64, run: u64, cpu: u64) -> Value {
+    json!({
+        "name": name, "uid": name, "clusterQueue": "a", "arrival": arrival, "runSeconds": run,
+        "podSets": [{"requests": {"cpu": cpu}}],
+    })
+}
+
+/// A queue with a timeout of 30 s.
+fn trace(jobs: &[Value]) -> Value {
+    json!({
+        "id": "pods",
+        "clusterQueues": [queue("a", 4)],
+        "waitForPodsReady": {"enable": true, "timeout": "30s"},
+        "jobs": jobs,
+    })
+}
+
+/// One job of 10 s, with more fields of the job and the trace.
+fn single(of_job: &Value, of_trace: &Value) -> Value {
+    let mut value = trace(&[job("j", 0, 10, 4)]);
+    merge(&mut value["jobs"][0], of_job);
+    merge(&mut value, of_trace);
+    value
+}
+
+fn merge(value: &mut Value, with: &Value) {
+    let (Value::Object(fields), Value::Object(with)) = (value, with) else {
+        unreachable!("both are objects");
+    };
+    fields.extend(with.clone());
+}
+
+fn strategy(strategy: Value) -> Value {
+    json!({"waitForPodsReady": {"enable": true, "timeout": "30s", "requeuingStrategy": strategy}})
+}
+
+fn read(value: &Value) -> JobTrace {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+fn run(value: &Value) -> Timeline {
+    simulate(&read(value)).unwrap()
+}
+
+/// All events as text.
+fn events(timeline: &Timeline) -> Vec<String> {
+    let name = |job: usize| &*timeline.jobs[job].name;
+    let events = timeline.events.iter().map(|event| {
+        let text = match event.kind {
+            EventKind::Admitted { job, .. } => format!("{} admitted", name(job)),
+            EventKind::Preempted { job, by, .. } => format!("{} preempts {}", name(by), name(job)),
+            EventKind::Released { job } => format!("{} released", name(job)),
+            EventKind::Finished { job } => format!("{} finished", name(job)),
+            EventKind::Ready { job } => format!("{} ready", name(job)),
+            EventKind::Evicted { job, reason } => format!("{} {}", name(job), reason.as_str()),
+            EventKind::Requeued { job } => format!("{} requeued", name(job)),
+            EventKind::Changed { .. } => "changed".to_owned(),
+        };
+        format!("{} {text}", event.at_s)
+    });
+    events.collect()
+}
+
+#[track_caller]
+fn check(value: &Value, outcome: Outcome, expected: &[&str]) {
+    let timeline = run(value);
+    assert_eq!(events(&timeline), expected, "{value}");
+    assert_eq!(timeline.outcome, outcome, "{value}");
+}
+
+#[test]
+fn run_begins_when_pods_are_ready() {
+    let drained = |of_job: Value, expected: &[&str]| {
+        check(&single(&of_job, &json!({})), Outcome::Drained, expected);
+    };
+    drained(json!({}), &["0 j admitted", "10 j finished"]);
+    drained(
+        json!({"readySeconds": 20}),
+        &["0 j admitted", "20 j ready", "30 j finished"],
+    );
+    // Pods that are ready in the second of the timeout are in time.
+    drained(
+        json!({"readySeconds": 30}),
+        &["0 j admitted", "30 j ready", "40 j finished"],
+    );
+    // The maximum execution time begins with the admission.
+    drained(
+        json!({"readySeconds": 20, "maximumExecutionTimeSeconds": 25}),
+        &["0 j admitted", "20 j ready", "25 j finished"],
+    );
+    drained(
+        json!({"readySeconds": "never", "maximumExecutionTimeSeconds": 25}),
+        &["0 j admitted", "25 j finished"],
+    );
+}
+
+#[test]
+fn late_pods_are_evicted_and_requeued() {
+    let late = json!({"readySeconds": [31, 5]});
+    let drained = |of_trace: Value, expected: &[&str]| {
+        check(&single(&late, &of_trace), Outcome::Drained, expected);
+    };
+    let (admitted, evicted) = ("0 j admitted", "30 j PodsReadyTimeout");
+    let after = |at_s: u32| {
+        let times = [
+            (0, "requeued"),
+            (0, "admitted"),
+            (5, "ready"),
+            (15, "finished"),
+        ];
+        times.map(|(later_s, event)| format!("{} j {event}", at_s + later_s))
+    };
+    let check = |of_trace: Value, released: Option<&str>, at_s: u32| {
+        let later = after(at_s);
+        let later = later.iter().map(String::as_str);
+        let expected = [admitted, evicted].into_iter().chain(released).chain(later);
+        drained(of_trace, &expected.collect::<Vec<_>>());
+    };
+    check(json!({}), None, 90);
+    check(strategy(json!({"backoffBaseSeconds": 0})), None, 30);
+    check(strategy(json!({"backoffBaseSeconds": 7})), None, 37);
+    check(strategy(json!({"preset": "kep-1282"})), None, 31);
+    check(
+        strategy(json!({"backoffMaxSeconds": 9, "backoffLimitCount": 1})),
+        None,
+        39,
+    );
+    check(json!({"gracePeriodSeconds": 10}), Some("40 j released"), 90);
+    // The backoff is over before the job has stopped.
+    check(
+        json!({"gracePeriodSeconds": 100}),
+        Some("130 j released"),
+        130,
+    );
+    // A simulation has whole seconds.
+    let settings = json!({"waitForPodsReady": {"enable": true, "timeout": "1500ms"}});
+    let timeline = run(&single(&late, &settings));
+    assert_eq!(events(&timeline)[1], "2 j PodsReadyTimeout");
+}
+
+#[test]
+fn limit_of_requeueing_deactivates() {
+    let never = json!({"readySeconds": "never"});
+    let deactivated = |at_s: u32| format!("{at_s} j DeactivatedDueToRequeuingLimitExceeded");
+    let drained = |given: Value, rounds: &[u32], end_s: u32| {
+        let mut expected = vec!["0 j admitted".to_owned()];
+        for at_s in rounds {
+            expected.push(format!("{at_s} j PodsReadyTimeout"));
+            let next_s = rounds.iter().find(|it| *it > at_s).unwrap_or(&end_s) - 30;
+            expected.extend(["requeued", "admitted"].map(|it| format!("{next_s} j {it}")));
+        }
+        expected.push(deactivated(end_s));
+        let timeline = run(&single(&never, &strategy(given)));
+        assert_eq!(events(&timeline), expected);
+        assert_eq!(timeline.outcome, Outcome::Drained);
+        let stats = timeline.stats.pods_ready.unwrap();
+        assert_eq!(
+            (stats.evictions, stats.requeues),
+            (rounds.len() + 1, rounds.len())
+        );
+        assert_eq!(stats.deactivated, 1);
+        assert_eq!(
+            stats.lost_seconds,
+            30 * i64::try_from(rounds.len() + 1).unwrap()
+        );
+    };
+    drained(json!({"backoffLimitCount": 0}), &[], 30);
+    drained(json!({"backoffLimitCount": 2}), &[30, 120], 270);
+    drained(json!({"backoffLimitSeconds": 0}), &[], 30);
+    drained(json!({"backoffLimitSeconds": 100}), &[30, 120], 270);
+}
+
+#[test]
+fn other_jobs_run_during_backoff_and_after_deactivation() {
+    let mut value = trace(&[job("j", 0, 10, 4), job("other", 1, 20, 4)]);
+    merge(&mut value["jobs"][0], &json!({"readySeconds": "never"}));
+    merge(&mut value, &strategy(json!({"backoffLimitCount": 1})));
+    check(
+        &value,
+        Outcome::Drained,
+        &[
+            "0 j admitted",
+            "30 j PodsReadyTimeout",
+            "30 other admitted",
+            "50 other finished",
+            "90 j requeued",
+            "90 j admitted",
+            "120 j DeactivatedDueToRequeuingLimitExceeded",
+        ],
+    );
+}
+
+#[test]
+fn order_after_eviction_follows_timestamp() {
+    for (timestamp, expected) in [
+        ("Eviction", "130 c admitted"),
+        ("Creation", "130 j admitted"),
+    ] {
+        let mut value = trace(&[
+            job("j", 0, 10, 4),
+            job("b", 1, 100, 4),
+            job("c", 20, 100, 4),
+        ]);
+        merge(
+            &mut value["jobs"][0],
+            &json!({"readySeconds": ["never", 0]}),
+        );
+        merge(&mut value, &strategy(json!({"timestamp": timestamp})));
+        let timeline = run(&value);
+        assert_eq!(timeline.outcome, Outcome::Drained);
+        let events = events(&timeline);
+        let after = events.iter().position(|it| it == "130 b finished").unwrap();
+        assert_eq!(events[after + 1], expected);
+    }
+}
+
+#[test]
+fn block_admission_admits_one_job_at_a_time() {
+    let mut value = trace(&[job("j", 0, 50, 1), job("k", 0, 50, 1), job("l", 2, 50, 1)]);
+    value["readySeconds"] = json!(9);
+    value["jobs"][1]["clusterQueue"] = json!("b");
+    value["clusterQueues"] = json!([queue("a", 4), queue("b", 4)]);
+    value["waitForPodsReady"]["blockAdmission"] = json!(true);
+    check(
+        &value,
+        Outcome::Drained,
+        &[
+            "0 j admitted",
+            "9 j ready",
+            "9 k admitted",
+            "18 k ready",
+            "18 l admitted",
+            "27 l ready",
+            "59 j finished",
+            "68 k finished",
+            "77 l finished",
+        ],
+    );
+    // Without the timeout the setting has no effect, as in the controller.
+    value["waitForPodsReady"]["enable"] = json!(false);
+    assert_eq!(events(&run(&value))[1], "0 k admitted");
+}
+
+#[test]
+fn preempted_jobs_wait_for_pods_again() {
+    for (mode, lost_s, finish_s) in [("restart", 12, 42), ("resume", 8, 38)] {
+        let mut value = trace(&[job("j", 0, 10, 4), job("high", 12, 10, 4)]);
+        value["mode"] = json!(mode);
+        value["jobs"][0]["readySeconds"] = json!([8, 10]);
+        value["jobs"][1]["priority"] = json!(1);
+        let timeline = run(&value);
+        assert_eq!(timeline.stats.lost_seconds, lost_s, "{mode}");
+        assert_eq!(timeline.jobs[0].runs[1].ready_at_s, Some(32));
+        assert_eq!(
+            timeline.jobs[0].runs[1].end,
+            RunEnd::Finished(finish_s),
+            "{mode}"
+        );
+        let metrics = metrics(&read(&value), &timeline);
+        assert_eq!(metrics.quotas[0].wasted, lost_s * 4);
+    }
+}
+
+#[test]
+fn job_that_runs_at_the_start_has_the_rest_of_its_timeout() {
+    let of_job = |ready: Value, ran_s: u32| {
+        let pod_sets = json!([{"requests": {"cpu": 4}, "flavors": {"cpu": "f"}}]);
+        json!({"readySeconds": ready, "ranSeconds": ran_s, "podSets": pod_sets})
+    };
+    let none = json!({});
+    let drained = |of_job: Value, expected: &[&str]| {
+        check(&single(&of_job, &none), Outcome::Drained, expected);
+    };
+    drained(of_job(json!(20), 25), &["0 j admitted", "5 j finished"]);
+    drained(
+        of_job(json!(20), 15),
+        &["0 j admitted", "5 j ready", "15 j finished"],
+    );
+    for (ran_s, evicted_s) in [(25, 5), (30, 0), (99, 0)] {
+        let timeline = run(&single(&of_job(json!(["never", 0]), ran_s), &none));
+        assert_eq!(timeline.outcome, Outcome::Drained);
+        assert_eq!(
+            events(&timeline)[1],
+            format!("{evicted_s} j PodsReadyTimeout")
+        );
+    }
+}
+
+#[test]
+fn pods_that_are_never_ready_without_timeout_are_stuck() {
+    let settings = json!({"waitForPodsReady": {"enable": false}});
+    let value = single(&json!({"readySeconds": "never"}), &settings);
+    let timeline = run(&value);
+    assert_eq!((timeline.outcome, timeline.makespan_s), (Outcome::Stuck, 0));
+    assert_eq!(timeline.jobs[0].runs[0].end, RunEnd::Open);
+}
+
+#[test]
+fn requeueing_without_end_is_a_loop() {
+    let mut value = trace(&[
+        job("j", 0, 10, 4),
+        job("long", 0, 900_000, 1),
+        job("late", 2_000_000, 10, 1),
+    ]);
+    value["clusterQueues"] = json!([queue("a", 8)]);
+    value["jobs"][0]["readySeconds"] = json!("never");
+    let trace = read(&value);
+    let timeline = simulate(&trace).unwrap();
+    assert_eq!(timeline.outcome, Outcome::Loop);
+    assert_eq!(timeline.stats.finished, 2, "all others finish first");
+    let repeated = event_loop(&timeline);
+    assert_eq!(repeated.len(), 3);
+    assert_eq!(repeated[2].at_s - repeated[0].at_s, 30);
+    let mut text = String::new();
+    write_summary(&mut text, &trace, &timeline).unwrap();
+    insta::assert_snapshot!("requeued_without_end", text);
+    // A job that is never decided on does not keep the search for decisions from ending.
+    let last = trace.jobs.len() - 1;
+    assert_eq!(first_decisions(&trace, &[last]).unwrap().len(), 1);
+    assert!(first_decisions(&trace, &[9]).unwrap().is_empty());
+}
+
+#[test]
+fn results_show_readiness_only_if_the_trace_has_it() {
+    let late = json!({"readySeconds": [31, 5]});
+    let trace = read(&single(&late, &json!({"gracePeriodSeconds": 3})));
+    let timeline = simulate(&trace).unwrap();
+    let record = TimelineRecord {
+        trace: &trace,
+        timeline: &timeline,
+    };
+    let text = serde_json::to_string_pretty(&record).unwrap();
+    insta::assert_snapshot!("pods_ready_json", text);
+    let without = json!({"waitForPodsReady": {"enable": false}});
+    let text = serde_json::to_string(&run(&single(&json!({}), &without))).unwrap();
+    assert!(!text.contains("eady"), "{text}");
+}
+
+#[test]
+fn config_replaces_readiness() {
+    let value = single(&json!({}), &json!({"readySeconds": 3}));
+    let config = json!({
+        "readySeconds": "never",
+        "waitForPodsReady": {
+            "enable": true, "timeout": "5s", "requeuingStrategy": {"backoffLimitCount": 0},
+        },
+    });
+    let config: TraceConfig = serde_json::from_value(config).unwrap();
+    let timeline = simulate(&config.applied_to(&read(&value))).unwrap();
+    let expected = ["0 j admitted", "5 j DeactivatedDueToRequeuingLimitExceeded"];
+    assert_eq!(events(&timeline), expected);
+}
+
+#[test]
+fn invalid_readiness_is_rejected_with_field_and_remedy() {
+    for (pointer, replacement, expected) in [
+        (
+            "/jobs/0/readySeconds",
+            json!(-1),
+            "jobs[0].readySeconds: -1 is out of range; use 0 to 1099511627776",
+        ),
+        (
+            "/jobs/0/readySeconds",
+            json!(["never", 1_u64 << 41]),
+            "jobs[0].readySeconds[1]: 2199023255552 is out of range; use 0 to 1099511627776",
+        ),
+        (
+            "/readySeconds",
+            json!(u64::MAX),
+            "readySeconds: 9223372036854775807 is out of range; use 0 to 1099511627776",
+        ),
+        (
+            "/waitForPodsReady/requeuingStrategy",
+            json!({"preset": "kep-1282", "backoffMaxSeconds": 9}),
+            "waitForPodsReady.requeuingStrategy.preset: waitForPodsReady.requeuingStrategy.preset and \
+             waitForPodsReady.requeuingStrategy.backoffMaxSeconds are both set: the preset determines each backoff; \
+             remove one of them",
+        ),
+    ] {
+        let mut value = single(&json!({"readySeconds": 1}), &strategy(json!({})));
+        value["readySeconds"] = json!(1);
+        assert!(simulate(&read(&value)).is_ok());
+        *value.pointer_mut(pointer).unwrap() = replacement;
+        assert_eq!(simulate(&read(&value)).unwrap_err().to_string(), expected);
+    }
+    let unknown = json!({"waitForPodsReady": {"enabled": true}});
+    let error = serde_json::from_value::<TraceConfig>(unknown).unwrap_err();
+    assert!(error.to_string().starts_with("unknown field `enabled`"));
+}
+
+/// Settings with short times.
+fn random_settings(rng: &mut Rng) -> Value {
+    let mut strategy = json!({
+        "timestamp": rng.pick(&["Eviction", "Creation"]),
+        "backoffBaseSeconds": rng.below(20_u64),
+        "backoffFactor": rng.pick(&[1.0, 1.5, 2.0]),
+        "backoffMaxSeconds": rng.below(60_u64),
+    });
+    if rng.below(3_u64) > 0 {
+        strategy["backoffLimitCount"] = json!(rng.below(5_u64));
+    }
+    if rng.below(3_u64) == 0 {
+        strategy["backoffLimitSeconds"] = json!(rng.below(200_u64));
+    }
+    json!({
+        "enable": true,
+        "timeout": format!("{}s", 1 + rng.below(30_u64)),
+        "blockAdmission": rng.below(4_u64) == 0,
+        "requeuingStrategy": strategy,
+    })
+}
+
+/// The events of a job alone in its queue with pods that are never ready: the controller's steps, tried each second.
+fn polled_events(settings: &Value, until_s: i64) -> Vec<(i64, &'static str)> {
+    let settings: WaitForPodsReady = serde_json::from_value(settings.clone()).unwrap();
+    let settings = pods_ready_settings(&settings);
+    let mut state = LifecycleState::default();
+    let mut events = Vec::new();
+    for now_s in 0..=until_s {
+        loop {
+            let now_ms = now_s * 1_000;
+            let step = next_step(&settings, &state, now_ms, Jitter::NONE);
+            state.apply(&step, now_ms);
+            match step {
+                LifecycleStep::Idle | LifecycleStep::Wait(_) => {
+                    let is_free = state.is_active && !state.has_quota;
+                    if !is_free || state.hold_until_s(now_ms).is_some() {
+                        break;
+                    }
+                    events.push((now_s, "admitted"));
+                    state.on_quota_reserved();
+                    state.admitted_at_s = Some(now_s);
+                    state.pods_ready = PodsReady::No {
+                        reason: NotReadyReason::WaitForStart,
+                        since_s: now_s,
+                    };
+                }
+                LifecycleStep::Evict(eviction) => {
+                    events.push((now_s, eviction.reason.as_str()));
+                    state.on_job_stopped();
+                }
+                LifecycleStep::Requeue(_) => events.push((now_s, "requeued")),
+                _ => {}
+            }
+        }
+    }
+    events
+}
+
+#[test]
+fn never_ready_job_has_the_events_of_the_controller() {
+    let mut ends = [0, 0];
+    for seed in 0..300 {
+        let settings = random_settings(&mut Rng::new(seed));
+        let of_trace = json!({ "waitForPodsReady": settings });
+        let timeline = run(&single(&json!({"readySeconds": "never"}), &of_trace));
+        let last_s = timeline.events.last().unwrap().at_s;
+        let got = timeline.events.iter().map(|event| {
+            let text = match event.kind {
+                EventKind::Admitted { .. } => "admitted",
+                EventKind::Requeued { .. } => "requeued",
+                EventKind::Evicted { reason, .. } => reason.as_str(),
+                _ => unreachable!("its pods are never ready"),
+            };
+            (event.at_s, text)
+        });
+        let got: Vec<_> = got.collect();
+        // With a backoff of zero the simulation ends before the next admission in the same second.
+        let expected = polled_events(&settings, last_s);
+        assert!(
+            expected.starts_with(&got),
+            "seed {seed}: {got:?} {expected:?}"
+        );
+        match timeline.outcome {
+            Outcome::Drained => ends[0] += 1,
+            Outcome::Loop => ends[1] += 1,
+            other => unreachable!("{other:?}"),
+        }
+    }
+    assert!(ends.iter().all(|it| *it > 30), "{ends:?}");
+}
+
+/// A random trace of two queues, in which many pods are late.
+fn random_trace(seed: u64) -> Value {
+    let mut rng = Rng::new(seed);
+    let mut arrival = 0;
+    let mut jobs = Vec::new();
+    for number in 0..2 + rng.below(25_u64) {
+        arrival += rng.below(15_u64);
+        let name = format!("j{number:02}");
+        let (run, cpu) = (1 + rng.below(60_u64), 1 + rng.below(6_u64));
+        let mut value = job(&name, arrival, run, cpu);
+        value["clusterQueue"] = json!(rng.pick(&["a", "b"]));
+        value["priority"] = json!(rng.below(3_u64));
+        if rng.below(2_u64) == 0 {
+            let times = (0..1 + rng.below(3_u64)).map(|_| match rng.below(4_u64) {
+                0 => json!("never"),
+                _ => json!(rng.below(45_u64)),
+            });
+            value["readySeconds"] = times.collect();
+        }
+        if rng.below(6_u64) == 0 {
+            value["maximumExecutionTimeSeconds"] = json!(1 + rng.below(80_u64));
+        }
+        jobs.push(value);
+    }
+    json!({
+        "clusterQueues": [queue("a", 5), queue("b", 6)],
+        "waitForPodsReady": random_settings(&mut rng),
+        "readySeconds": rng.below(6_u64),
+        "mode": rng.pick(&["restart", "resume"]),
+        "gracePeriodSeconds": rng.pick(&[0, 0, 3, 40]),
+        "maxCyclesPerInstant": 200,
+        "maxPreemptionsPerJob": 20,
+        "jobs": jobs,
+    })
+}
+
+/// Checks the runs of a job: readiness, timeouts and backoff.
+fn check_job(trace: &JobTrace, timeline: &Timeline, index: usize) -> Result<(), TestCaseError> {
+    let spec = &trace.jobs[index];
+    let settings = pods_ready_settings(&trace.wait_for_pods_ready);
+    let timeout_s = i64::try_from(settings.timeout.as_secs()).unwrap();
+    let mut timeouts = 0;
+    let mut earliest_s = spec.arrival;
+    for (number, run) in timeline.jobs[index].runs.iter().enumerate() {
+        prop_assert!(run.from_s >= earliest_s, "{} starts too early", spec.name);
+        let ready = match trace.ready_time(spec, number) {
+            ReadyTime::After(ready_s) => Some(run.from_s + ready_s),
+            ReadyTime::Never => None,
+        };
+        prop_assert!(run.ready_at_s.is_none() || run.ready_at_s == ready);
+        match run.end {
+            RunEnd::NotReady(eviction) => {
+                prop_assert_eq!(eviction.at_s, run.from_s + timeout_s);
+                prop_assert_eq!(run.ready_at_s, None);
+                prop_assert!(ready.is_none_or(|it| it > eviction.at_s));
+                timeouts += 1;
+                let delay = settings
+                    .backoff
+                    .delay(timeouts, Jitter::NONE, settings.compatibility);
+                let delay_s = i64::try_from(delay.as_millis().div_ceil(1_000)).unwrap();
+                let released_s = eviction.released_at_s.unwrap_or(eviction.at_s);
+                earliest_s = released_s.max(eviction.at_s + delay_s);
+                let limit = settings.backoff_limit_count;
+                let is_deactivated = eviction.reason.as_str() != "PodsReadyTimeout";
+                prop_assert!(limit.is_none_or(|it| timeouts <= it + u32::from(is_deactivated)));
+                let is_last = number + 1 == timeline.jobs[index].runs.len();
+                prop_assert!(is_last || !is_deactivated);
+            }
+            RunEnd::Finished(at_s) => {
+                let limit_s = spec.maximum_execution_time_seconds.unwrap_or(i64::MAX);
+                prop_assert!(run.ready_at_s.is_some() || at_s - run.from_s == limit_s);
+                prop_assert!(at_s - run.from_s <= limit_s);
+                prop_assert!(run.ready_at_s.is_some() || at_s <= run.from_s + timeout_s);
+            }
+            RunEnd::Preempted(eviction) => {
+                prop_assert!(run.ready_at_s.is_some() || eviction.at_s <= run.from_s + timeout_s);
+                earliest_s = eviction.released_at_s.unwrap_or(eviction.at_s);
+            }
+            RunEnd::Open => prop_assert_ne!(timeline.outcome, Outcome::Drained),
+            RunEnd::Evicted(_) => unreachable!("simulations have no such end"),
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Every job finishes, is deactivated, or the outcome says why not; no run without ready pods exceeds the timeout; and
+    /// backoff is that of the core.
+    #[test]
+    fn random_traces_respect_timeouts_and_backoff(seed in any::<u64>()) {
+        let trace = read(&random_trace(seed));
+        let timeline = simulate(&trace).unwrap();
+        let again = simulate(&trace).unwrap();
+        prop_assert_eq!(&timeline, &again);
+        for index in 0..trace.jobs.len() {
+            check_job(&trace, &timeline, index)?;
+        }
+        let stats = timeline.stats.pods_ready.as_ref().unwrap();
+        let done = timeline.stats.finished + stats.deactivated;
+        prop_assert_eq!(timeline.outcome == Outcome::Drained, done == trace.jobs.len());
+        if trace.wait_for_pods_ready.requeuing_strategy.backoff_limit_count.is_some() {
+            let is_endless = timeline.outcome == Outcome::Loop;
+            prop_assert!(!is_endless || timeline.stats.preemptions > 0);
+        }
+        let metrics = metrics(&trace, &timeline);
+        let lost: i64 = metrics.queues.iter().map(|it| it.lost_seconds).sum();
+        prop_assert_eq!(lost, timeline.stats.lost_seconds);
+        let evictions = metrics.queues.iter().map(|it| it.pods_ready.unwrap().evictions);
+        prop_assert_eq!(evictions.sum::<usize>(), stats.evictions);
+        for quota in &metrics.quotas {
+            prop_assert!(quota.peak <= 11);
+            // Both queues together have 11.
+            prop_assert!(quota.utilization.is_none_or(|it| it <= 11.0 / 5.0), "{quota:?}");
+        }
+    }
+
+    /// At most one job has quota and pods that are not ready.
+    #[test]
+    fn block_admission_has_one_job_without_ready_pods(seed in any::<u64>()) {
+        let mut value = random_trace(seed);
+        value["waitForPodsReady"]["blockAdmission"] = json!(true);
+        let timeline = run(&value);
+        let mut changes = Vec::new();
+        for run in timeline.jobs.iter().flat_map(|it| &it.runs) {
+            let end_s = match run.end {
+                RunEnd::Finished(at_s) => Some(at_s),
+                RunEnd::NotReady(it) => Some(it.released_at_s.unwrap_or(it.at_s)),
+                RunEnd::Preempted(it) => Some(it.released_at_s.unwrap_or(it.at_s)),
+                RunEnd::Open | RunEnd::Evicted(_) => None,
+            };
+            let until_s = run.ready_at_s.or(end_s).unwrap_or(i64::MAX);
+            if until_s > run.from_s {
+                changes.extend([(run.from_s, 1), (until_s, -1)]);
+            }
+        }
+        changes.sort_unstable();
+        let mut waiting = 0;
+        for (at_s, change) in changes {
+            waiting += change;
+            prop_assert!(waiting <= 1, "{waiting} at {at_s} s");
+        }
+    }
+}

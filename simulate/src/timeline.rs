@@ -7,17 +7,20 @@
 //! Source of the rules: Kueue at commit `ff69552e`: `pkg/scheduler/scheduler.go`, `pkg/cache/queue`, and the event handlers
 //! of its controllers for Workloads and ClusterQueues, run in virtual time.
 //!
-//! A job has not arrived yet, or it is pending, running, terminating (preempted, and it keeps its quota during the grace
-//! period), or finished. An **instant** is a time at which something is due, the planned end of a run that was preempted
+//! A job has not arrived yet, or it is pending, running, terminating (preempted or evicted, and it keeps its quota during the
+//! grace period), finished, or deactivated. An **instant** is a time at which something is due, the planned end of a run that was preempted
 //! included. Nothing happens between two instants. In an instant, in this order:
 //!
 //! 1. quotas of ClusterQueues change, in the order of the trace; a change to the same quotas has no effect, as an API
 //!    server reports none;
 //! 2. jobs whose run time has passed finish, by name;
 //! 3. terminating jobs whose grace period has passed release their quota and are pending again, by name;
-//! 4. the inadmissible workloads of each tree with a change, a finish or a release become active;
-//! 5. jobs arrive, in the order of the trace;
-//! 6. cycles run until the instant ends.
+//! 4. pods become ready, by name of their jobs;
+//! 5. timeouts of pods that are not ready and backoffs end, by name: jobs are evicted, deactivated or requeued, as
+//!    [`next_step`](lockkeeper_preemption::requeue::next_step) decides;
+//! 6. the inadmissible workloads of each tree with a change, a finish or a release become active;
+//! 7. jobs arrive, in the order of the trace;
+//! 8. cycles run until the instant ends. With `blockAdmission`, none runs while the pods of a job with quota are not ready.
 //!
 //! After each cycle, the admitted jobs run, and the victims stop. Without a grace period they release their quota before the
 //! next cycle. A preemption is final: the victim stops even if its preemptor is never admitted.
@@ -28,7 +31,7 @@
 //! active workloads. So a blocked head of a `StrictFIFO` queue costs two cycles in each instant.
 //!
 //! Not simulated: the batching of requeue events, the pause after a cycle without success, the latency and failures of an
-//! API server, the time until pods are ready.
+//! API server, pods that fail.
 
 mod affected;
 mod agenda;

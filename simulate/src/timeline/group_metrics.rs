@@ -3,9 +3,8 @@
 use super::job_trace::{Job, JobTrace, PreemptedRun};
 use super::lost_time::lost_s;
 use super::ratio::ratio;
-use super::result::{JobTimeline, RunEnd, Timeline, WaitTimes};
+use super::result::{JobTimeline, NotReadyEviction, RunEnd, Timeline, WaitTimes};
 use super::stats::{percentile, wait_times};
-use lockkeeper_preemption::requeue::EvictionReason;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -134,7 +133,7 @@ impl Group {
                     self.slowdowns.extend(slowdown);
                 }
                 RunEnd::Preempted(_) => self.preemptions = self.preemptions.saturating_add(1),
-                RunEnd::NotReady(eviction) => self.pods_ready.add(eviction.reason),
+                RunEnd::NotReady(eviction) => self.pods_ready.add(&eviction),
             }
             self.lost_s = self.lost_s.saturating_add(lost_s(run, mode));
         }
@@ -156,9 +155,9 @@ impl Group {
 }
 
 impl GroupPodsReady {
-    fn add(&mut self, reason: EvictionReason) {
+    fn add(&mut self, eviction: &NotReadyEviction) {
         self.evictions = self.evictions.saturating_add(1);
-        if matches!(reason, EvictionReason::Deactivated(_)) {
+        if eviction.is_deactivation() {
             self.deactivated = self.deactivated.saturating_add(1);
         }
     }

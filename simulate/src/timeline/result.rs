@@ -130,6 +130,14 @@ pub struct NotReadyEviction {
     pub released_at_s: Option<i64>,
 }
 
+impl NotReadyEviction {
+    /// Whether the job is deactivated: it is not requeued.
+    #[must_use]
+    pub const fn is_deactivation(&self) -> bool {
+        matches!(self.reason, requeue::EvictionReason::Deactivated(_))
+    }
+}
+
 /// Why a job was preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictionReason {

@@ -62,6 +62,7 @@ mod ratio;
 mod ready_time;
 mod recorded;
 mod result;
+mod simulation;
 mod stats;
 mod summary;
 mod timeline_record;

@@ -1,11 +1,12 @@
 //! The cycles of an instant.
 
-use super::engine::Simulation;
 use super::job_state::Phase;
 use super::node_placement::NodePlan;
+use super::pods_ready::{begin_run, release, stop};
 use super::result::{
     EventKind, Eviction, EvictionReason, PlannedStart, Run, RunAssignment, RunEnd, RunNodes,
 };
+use super::simulation::Simulation;
 use lockkeeper_preemption::{
     Assignment, Cycle, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason,
     Victim, count_repeated_cycle, has_heads,
@@ -101,7 +102,7 @@ impl Simulation<'_> {
         }
         if self.trace.grace_period_seconds == 0 {
             for victim in victims {
-                self.release(victim);
+                release(self, victim);
             }
         }
         match (is_progress, is_changed) {
@@ -173,7 +174,7 @@ impl Simulation<'_> {
             ready_at_s: None,
             end: RunEnd::Open,
         });
-        self.begin_run(index);
+        begin_run(self, index);
         self.record(EventKind::Admitted {
             job: index,
             cycle: self.cycle,
@@ -216,7 +217,7 @@ impl Simulation<'_> {
                 reason,
                 released_at_s: None,
             };
-            self.stop(index, RunEnd::Preempted(eviction));
+            stop(self, index, RunEnd::Preempted(eviction));
             self.lifecycles.preempt(index, self.now_s);
             stopped.push(index);
             self.preemptions = self.preemptions.saturating_add(1);

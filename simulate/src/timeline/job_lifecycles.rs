@@ -241,7 +241,7 @@ impl JobLifecycles {
         }
     }
 
-    /// Removes the next job with a step that is due. Steps that were planned anew are left out.
+    /// Removes the next job with a step that is due. Steps that were planned again are left out.
     pub(super) fn pop_step(&mut self, now_s: i64) -> Option<usize> {
         while let Some(job) = self.step_times.pop_due(now_s) {
             if let Some(lifecycle) = self.states.get_mut(&job)
@@ -272,7 +272,7 @@ impl JobLifecycles {
     }
 
     /// Whether the running jobs are only such that are requeued without end.
-    pub(super) const fn is_endless(&self) -> bool {
+    pub(super) const fn repeats_without_end(&self) -> bool {
         self.repeated_timeouts >= TIMEOUTS_MAX && self.ready_count == 0
     }
 }

@@ -3,10 +3,11 @@
 //! A job for which a cycle has found quota starts if its pods fit. If they fit after preemptions, it keeps its quota and waits
 //! until its victims have released their nodes. If they do not fit, it is out of its queue until nodes or quota change.
 
-use super::engine::Simulation;
 use super::job_state::Phase;
 use super::node_placement::{NodePlacement, NodePlan, address};
+use super::pods_ready::release;
 use super::result::{EvictionReason, RunAssignment};
+use super::simulation::Simulation;
 use lockkeeper_preemption::Assignment;
 use std::sync::Arc;
 
@@ -94,7 +95,7 @@ impl Simulation<'_> {
         }
         if self.trace.grace_period_seconds == 0 {
             for victim in stopped {
-                self.release(victim);
+                release(self, victim);
                 is_changed = true;
             }
         }

@@ -252,6 +252,31 @@ fn job_that_runs_at_the_start_has_the_rest_of_its_timeout() {
 }
 
 #[test]
+fn evicted_job_releases_its_nodes() {
+    let mut value = trace(&[job("j", 0, 10, 4), job("other", 1, 50, 4)]);
+    value["clusterQueues"] = json!([{"name": "a"}]);
+    value["placement"] = json!({"nodes": [{"name": "n", "allocatable": {"cpu": 5}}]});
+    value["clusterQueues"][0]["resourceGroups"] = json!([]);
+    value["jobs"][0]["readySeconds"] = json!(["never", 5]);
+    value["gracePeriodSeconds"] = json!(3);
+    check(
+        &value,
+        Outcome::Drained,
+        &[
+            "0 j admitted",
+            "30 j PodsReadyTimeout",
+            "33 j released",
+            "33 other admitted",
+            "83 other finished",
+            "90 j requeued",
+            "90 j admitted",
+            "95 j ready",
+            "105 j finished",
+        ],
+    );
+}
+
+#[test]
 fn pods_that_are_never_ready_without_timeout_are_stuck() {
     let settings = json!({"waitForPodsReady": {"enable": false}});
     let value = single(&json!({"readySeconds": "never"}), &settings);

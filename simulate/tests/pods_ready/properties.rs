@@ -129,7 +129,7 @@ fn random_trace(seed: u64) -> Value {
         }
         jobs.push(value);
     }
-    json!({
+    let mut value = json!({
         "clusterQueues": [queue("a", 5), queue("b", 6)],
         "waitForPodsReady": random_settings(&mut rng),
         "readySeconds": rng.below(6_u64),
@@ -138,7 +138,12 @@ fn random_trace(seed: u64) -> Value {
         "maxCyclesPerInstant": 200,
         "maxPreemptionsPerJob": 20,
         "jobs": jobs,
-    })
+    });
+    if rng.below(3_u64) == 0 {
+        let nodes = json!([{"name": "n", "count": 3, "allocatable": {"cpu": 3}}]);
+        value["placement"] = json!({ "nodes": nodes });
+    }
+    value
 }
 
 /// Checks the runs of a job: readiness, timeouts and backoff.

@@ -195,13 +195,13 @@ impl JobLifecycles {
 
     /// Takes the steps of a job up to one that has an effect on the queues. Without one, its next step is planned.
     pub(super) fn advance(&mut self, job: usize, rank: usize, now_s: i64) -> LifecycleEffect {
-        let now_ms = milliseconds(now_s);
+        let time_ms = milliseconds(now_s);
         let Some(lifecycle) = self.states.get_mut(&job) else {
             return LifecycleEffect::None;
         };
         for _ in 0..STEPS_MAX {
-            let step = next_step(&self.settings, &lifecycle.state, now_ms, Jitter::NONE);
-            lifecycle.state.apply(&step, now_ms);
+            let step = next_step(&self.settings, &lifecycle.state, time_ms, Jitter::NONE);
+            lifecycle.state.apply(&step, time_ms);
             match step {
                 LifecycleStep::Idle => return LifecycleEffect::None,
                 LifecycleStep::Wait(duration) => {

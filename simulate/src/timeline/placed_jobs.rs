@@ -4,6 +4,7 @@
 //! until its victims have released their nodes. If they do not fit, it is out of its queue until nodes or quota change.
 
 use super::job_state::Phase;
+use super::job_trace::Job;
 use super::node_placement::{NodePlacement, NodePlan, address};
 use super::pods_ready::release;
 use super::result::{EvictionReason, RunAssignment};
@@ -78,7 +79,7 @@ impl Simulation<'_> {
         if let Some(job) = self.jobs.get_mut(index) {
             job.phase = Phase::Nominated;
         }
-        let created_s = self.trace.jobs.get(index).map_or(0, |it| it.created_s());
+        let created_s = self.trace.jobs.get(index).map_or(0, Job::created_s);
         self.lifecycles.reserve(index, created_s);
         let victims = victims.into_iter().map(|it| (it, EvictionReason::Nodes));
         self.preempt(index, victims.collect(), stopped);

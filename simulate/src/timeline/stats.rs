@@ -54,10 +54,10 @@ pub(super) fn pods_ready_stats(
             _ => {}
         }
     }
-    let last_s = events.last().map_or(0, |it| it.at_s);
+    let events_end_s = events.last().map_or(0, |it| it.at_s);
     for run in jobs.iter().flat_map(|it| &it.runs) {
         let end_s = match run.end {
-            RunEnd::Open => last_s,
+            RunEnd::Open => events_end_s,
             RunEnd::Finished(at_s) | RunEnd::Evicted(at_s) => at_s,
             RunEnd::Preempted(eviction) => eviction.at_s,
             RunEnd::NotReady(eviction) => {

@@ -85,7 +85,7 @@ fn admit_alone(cluster: &mut ClusterState, key: &str) -> Option<()> {
     let fits = match nomination.assignment.mode {
         Mode::Fit => true,
         Mode::Preempt => !nomination.victims.is_empty(),
-        _ => false,
+        Mode::NoFit => false,
     };
     if !fits {
         return None;

@@ -145,7 +145,7 @@ fn draw_quota(quota: &[NodeQuota]) -> Markup {
             table.tree {
                 caption {
                     "Cohorts and ClusterQueues. The mark of a bar is the nominal quota."
-                    @if has_after { " After: the workload is admitted, and its victims have released their quota." }
+                    @if has_after { " After: the workload is admitted as if it were the only pending one, and its victims have released their quota." }
                 }
                 thead { tr {
                     th scope="col" { "Name" } th scope="col" { "Kind" } th scope="col" { "Flavor" }

@@ -1,12 +1,15 @@
 //! The report about the decision on a workload, as an HTML page.
 
-use lockkeeper_explain::{Answer, Forecast, QuotaUse, World, quota_use};
+use lockkeeper_explain::{
+    Answer, Forecast, PlacementResult, QuotaUse, Situation, World, quota_use,
+};
 use lockkeeper_report::{DecisionReport, DecisionTable, NodeQuota, render_decision};
 
 /// Returns the page about the answer, which is also given as text.
 pub(super) fn decision_page(world: &World, key: &str, answer: &Answer, text: String) -> String {
     let subject = &answer.workload;
     let name = format!("{}/{}", subject.namespace, subject.name);
+    let starts = fits_on_nodes(answer);
     render_decision(&DecisionReport {
         summary: format!("{name} {}", answer.summary),
         subject: name,
@@ -18,7 +21,10 @@ pub(super) fn decision_page(world: &World, key: &str, answer: &Answer, text: Str
             candidates_table(answer),
             preemptors_table(answer),
         ],
-        quota: quota_use(world, key).into_iter().map(node_quota).collect(),
+        quota: quota_use(world, key)
+            .into_iter()
+            .map(|it| node_quota(it, starts))
+            .collect(),
         text,
     })
 }
@@ -29,22 +35,19 @@ fn facts(answer: &Answer) -> Vec<(&'static str, String)> {
         let number = it.in_cluster_queue.saturating_add(1);
         format!("{number} of {}", it.pending)
     });
+    // The forecast is about quota.
+    let forecast = answer.forecast.as_ref().filter(|_| fits_on_nodes(answer));
+    let path = subject.path.as_ref().or(subject.cluster_queue.as_ref());
     let facts = [
-        ("State", Some(format!("{:?}", answer.situation))),
+        ("State", Some(situation_text(answer.situation).to_owned())),
         ("Reason", Some(answer.reason.clone())),
-        ("Forecast", answer.forecast.as_ref().map(forecast_text)),
+        ("Forecast", forecast.map(forecast_text)),
         (
             "Starts by",
             answer.starts_by.as_ref().map(|it| it.time.clone()),
         ),
         ("Position", position),
-        (
-            "ClusterQueue",
-            subject
-                .path
-                .clone()
-                .or_else(|| subject.cluster_queue.clone()),
-        ),
+        ("ClusterQueue", path.cloned()),
         ("LocalQueue", subject.local_queue.clone()),
         ("Job", subject.job.clone()),
         ("Priority", Some(subject.priority.to_string())),
@@ -58,10 +61,31 @@ fn facts(answer: &Answer) -> Vec<(&'static str, String)> {
     facts.collect()
 }
 
+/// Whether the pods fit on nodes, or nodes do not matter.
+fn fits_on_nodes(answer: &Answer) -> bool {
+    let placement = answer.placement.as_ref();
+    placement.is_none_or(|it| it.result != PlacementResult::DoesNotFit)
+}
+
+const fn situation_text(situation: Situation) -> &'static str {
+    match situation {
+        Situation::Finished => "finished",
+        Situation::Running => "running",
+        Situation::Evicting => "is being evicted",
+        Situation::Pending => "pending",
+        Situation::BackingOff => "in backoff",
+        Situation::NotQueued => "not queued",
+        Situation::Invalid => "invalid",
+    }
+}
+
 fn forecast_text(forecast: &Forecast) -> String {
     match forecast {
         Forecast::Admitted { .. } => "is admitted".to_owned(),
-        Forecast::Preempts { victims, .. } => format!("preempts {}", victims.len()),
+        Forecast::Preempts { victims, .. } => match victims.len() {
+            1 => "preempts 1 workload".to_owned(),
+            more => format!("preempts {more} workloads"),
+        },
         Forecast::Waits { .. } => "waits".to_owned(),
         Forecast::Unknown => "unknown".to_owned(),
     }
@@ -104,7 +128,7 @@ fn victims_table(answer: &Answer) -> DecisionTable {
     });
     DecisionTable {
         title: "Victims",
-        caption: "The workloads that are preempted for quota, if this one were the only pending workload.",
+        caption: "The workloads that it would preempt for quota, if it were the only pending workload.",
         columns: vec!["Workload", "ClusterQueue", "Preemption priority", "Reason"],
         rows: rows.collect(),
     }
@@ -161,12 +185,12 @@ fn preemptors_table(answer: &Answer) -> DecisionTable {
     DecisionTable {
         title: "Possible preemptors",
         caption: "The ClusterQueues whose workloads could preempt this one.",
-        columns: vec!["ClusterQueue", "Least priority", "Reason"],
+        columns: vec!["ClusterQueue", "Lowest priority", "Reason"],
         rows: rows.collect(),
     }
 }
 
-fn node_quota(quota: QuotaUse) -> NodeQuota {
+fn node_quota(quota: QuotaUse, starts: bool) -> NodeQuota {
     let name = quota.path.rsplit('/').next().unwrap_or_default().to_owned();
     NodeQuota {
         depth: quota.path.matches('/').count().saturating_sub(1),
@@ -177,6 +201,6 @@ fn node_quota(quota: QuotaUse) -> NodeQuota {
         resource: quota.resource,
         nominal: quota.nominal,
         used: quota.used,
-        used_after: quota.used_after,
+        used_after: quota.used_after.filter(|_| starts),
     }
 }

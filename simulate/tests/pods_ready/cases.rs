@@ -82,11 +82,11 @@ fn late_pods_are_evicted_and_requeued() {
         drained(of_trace, &expected.collect::<Vec<_>>());
     };
     check(json!({}), None, 90);
-    check(strategy(json!({"backoffBaseSeconds": 0})), None, 30);
-    check(strategy(json!({"backoffBaseSeconds": 7})), None, 37);
-    check(strategy(json!({"preset": "kep-1282"})), None, 31);
+    check(strategy(&json!({"backoffBaseSeconds": 0})), None, 30);
+    check(strategy(&json!({"backoffBaseSeconds": 7})), None, 37);
+    check(strategy(&json!({"preset": "kep-1282"})), None, 31);
     check(
-        strategy(json!({"backoffMaxSeconds": 9, "backoffLimitCount": 1})),
+        strategy(&json!({"backoffMaxSeconds": 9, "backoffLimitCount": 1})),
         None,
         39,
     );
@@ -115,7 +115,7 @@ fn limit_of_requeueing_deactivates() {
             expected.extend(["requeued", "admitted"].map(|it| format!("{next_s} j {it}")));
         }
         expected.push(deactivated(end_s));
-        let timeline = run(&single(&never, &strategy(given)));
+        let timeline = run(&single(&never, &strategy(&given)));
         assert_eq!(events(&timeline), expected);
         assert_eq!(timeline.outcome, Outcome::Drained);
         let stats = timeline.stats.pods_ready.unwrap();
@@ -139,7 +139,7 @@ fn limit_of_requeueing_deactivates() {
 fn other_jobs_run_during_backoff_and_after_deactivation() {
     let mut value = trace(&[job("j", 0, 10, 4), job("other", 1, 20, 4)]);
     merge(&mut value["jobs"][0], &json!({"readySeconds": "never"}));
-    merge(&mut value, &strategy(json!({"backoffLimitCount": 1})));
+    merge(&mut value, &strategy(&json!({"backoffLimitCount": 1})));
     check(
         &value,
         Outcome::Drained,
@@ -170,7 +170,7 @@ fn order_after_eviction_follows_timestamp() {
             &mut value["jobs"][0],
             &json!({"readySeconds": ["never", 0]}),
         );
-        merge(&mut value, &strategy(json!({"timestamp": timestamp})));
+        merge(&mut value, &strategy(&json!({"timestamp": timestamp})));
         let timeline = run(&value);
         assert_eq!(timeline.outcome, Outcome::Drained);
         let events = events(&timeline);
@@ -367,7 +367,7 @@ fn invalid_readiness_is_rejected_with_field_and_remedy() {
              remove one of them",
         ),
     ] {
-        let mut value = single(&json!({"readySeconds": 1}), &strategy(json!({})));
+        let mut value = single(&json!({"readySeconds": 1}), &strategy(&json!({})));
         value["readySeconds"] = json!(1);
         assert!(simulate(&read(&value)).is_ok());
         *value.pointer_mut(pointer).unwrap() = replacement;

@@ -118,7 +118,7 @@ fn random_trace(seed: u64) -> Value {
         value["clusterQueue"] = json!(rng.pick(&["a", "b"]));
         value["priority"] = json!(rng.below(3_u64));
         if rng.below(2_u64) == 0 {
-            let times = (0..1 + rng.below(3_u64)).map(|_| match rng.below(4_u64) {
+            let times = (0..=rng.below(3_u64)).map(|_| match rng.below(4_u64) {
                 0 => json!("never"),
                 _ => json!(rng.below(45_u64)),
             });
@@ -151,7 +151,7 @@ fn check_job(trace: &JobTrace, timeline: &Timeline, index: usize) -> Result<(), 
     let spec = &trace.jobs[index];
     let settings = pods_ready_settings(&trace.wait_for_pods_ready);
     let timeout_s = i64::try_from(settings.timeout.as_secs()).unwrap();
-    let mut timeouts = 0;
+    let mut count = 0;
     let mut earliest_s = spec.arrival;
     for (number, run) in timeline.jobs[index].runs.iter().enumerate() {
         prop_assert!(run.from_s >= earliest_s, "{} starts too early", spec.name);
@@ -165,16 +165,16 @@ fn check_job(trace: &JobTrace, timeline: &Timeline, index: usize) -> Result<(), 
                 prop_assert_eq!(eviction.at_s, run.from_s + timeout_s);
                 prop_assert_eq!(run.ready_at_s, None);
                 prop_assert!(ready.is_none_or(|it| it > eviction.at_s));
-                timeouts += 1;
+                count += 1;
                 let delay = settings
                     .backoff
-                    .delay(timeouts, Jitter::NONE, settings.compatibility);
+                    .delay(count, Jitter::NONE, settings.compatibility);
                 let delay_s = i64::try_from(delay.as_millis().div_ceil(1_000)).unwrap();
                 let released_s = eviction.released_at_s.unwrap_or(eviction.at_s);
                 earliest_s = released_s.max(eviction.at_s + delay_s);
                 let limit = settings.backoff_limit_count;
                 let is_deactivated = eviction.reason.as_str() != "PodsReadyTimeout";
-                prop_assert!(limit.is_none_or(|it| timeouts <= it + u32::from(is_deactivated)));
+                prop_assert!(limit.is_none_or(|it| count <= it + u32::from(is_deactivated)));
                 let is_last = number + 1 == timeline.jobs[index].runs.len();
                 prop_assert!(is_last || !is_deactivated);
             }

@@ -47,7 +47,7 @@ pub(crate) fn merge(value: &mut Value, with: &Value) {
     fields.extend(with.clone());
 }
 
-pub(crate) fn strategy(strategy: Value) -> Value {
+pub(crate) fn strategy(strategy: &Value) -> Value {
     json!({"waitForPodsReady": {"enable": true, "timeout": "30s", "requeuingStrategy": strategy}})
 }
 

@@ -10,9 +10,9 @@ use lockkeeper_preemption::requeue::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The timeouts of a job without any other progress after which it counts as requeued without end. With the default backoff,
-/// the delay does not grow any more after seven.
-const TIMEOUTS_MAX: u32 = 20;
+/// The timeouts of a job without any other progress after which it counts as requeued without end, if nothing limits them. With
+/// the default backoff, the delay does not grow any more after seven.
+const TIMEOUTS_MAX: u64 = 20;
 
 /// The most steps of a job at one time; four are enough for a deactivation.
 const STEPS_MAX: u32 = 16;
@@ -30,7 +30,9 @@ pub(super) struct JobLifecycles {
     /// The running jobs with ready pods.
     ready_count: usize,
     /// The most timeouts of a job since the last progress.
-    repeated_timeouts: u32,
+    repeated_timeouts: u64,
+    /// The number of them after which jobs count as requeued without end.
+    timeouts_max: u64,
     /// Grows with each progress.
     progress: u64,
 }
@@ -42,7 +44,7 @@ struct JobLifecycle {
     /// When its next step is due, in seconds.
     due_s: Option<i64>,
     /// The timeouts since a progress, and the progress.
-    timeouts: (u32, u64),
+    timeouts: (u64, u64),
 }
 
 /// What a job does next.
@@ -70,8 +72,16 @@ pub(super) enum StoppedJob {
 impl JobLifecycles {
     /// The life cycles before the simulation.
     pub(super) fn new(trace: &JobTrace) -> Self {
+        let settings = pods_ready_settings(&trace.wait_for_pods_ready);
+        let has_limit = settings.backoff_limit_count.is_some() || settings.backoff_limit.is_some();
+        let timeouts_max = trace.max_preemptions_per_job;
         Self {
-            settings: pods_ready_settings(&trace.wait_for_pods_ready),
+            settings,
+            timeouts_max: if has_limit {
+                timeouts_max
+            } else {
+                timeouts_max.min(TIMEOUTS_MAX)
+            },
             states: BTreeMap::new(),
             ready_times: Agenda::default(),
             step_times: Agenda::default(),
@@ -273,7 +283,7 @@ impl JobLifecycles {
 
     /// Whether the running jobs are only such that are requeued without end.
     pub(super) const fn repeats_without_end(&self) -> bool {
-        self.repeated_timeouts >= TIMEOUTS_MAX && self.ready_count == 0
+        self.repeated_timeouts >= self.timeouts_max && self.ready_count == 0
     }
 }
 

@@ -174,7 +174,7 @@ pub struct PlannedStart {
     /// The planned start, in seconds.
     pub starts_by_s: i64,
     /// Whether other queues cannot delay it. The job starts at that time at the latest, unless a job of higher priority
-    /// arrives, a preempted one returns, or the quota changes.
+    /// arrives, a preempted or requeued one returns, or the quota changes.
     pub is_guaranteed: bool,
 }
 

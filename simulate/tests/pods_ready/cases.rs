@@ -311,6 +311,18 @@ fn requeueing_without_end_is_a_loop() {
 }
 
 #[test]
+fn limits_of_requeueing_end_before_a_loop() {
+    let never = json!({"readySeconds": "never"});
+    for (limit, outcome, evictions) in [(30, Outcome::Drained, 31), (5_000, Outcome::Loop, 40)] {
+        let mut value = single(&never, &strategy(&json!({"backoffLimitCount": limit})));
+        value["maxPreemptionsPerJob"] = json!(40);
+        let timeline = run(&value);
+        assert_eq!(timeline.outcome, outcome);
+        assert_eq!(timeline.stats.pods_ready.unwrap().evictions, evictions);
+    }
+}
+
+#[test]
 fn results_show_readiness_only_if_the_trace_has_it() {
     let late = json!({"readySeconds": [31, 5]});
     let trace = read(&single(&late, &json!({"gracePeriodSeconds": 3})));

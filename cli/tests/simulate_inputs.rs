@@ -228,6 +228,103 @@ fn mistakes_have_file_and_line_and_leave_no_output() {
     }
 }
 
+#[test]
+fn readiness_is_in_all_outputs() {
+    let words = ["docs/traces/pods-ready.yaml"];
+    let with = |more: &[&str]| output(&[&words[..], more].concat());
+    let text = with(&[]);
+    let line = "  evictions    4: DeactivatedDueToRequeuingLimitExceeded 1, PodsReadyTimeout 3\n";
+    assert!(text.contains(line), "{text}");
+    let json: Value = serde_json::from_str(&with(&["-o", "json"])).unwrap();
+    let simulation = &json["simulations"][0];
+    let mut paths = Vec::new();
+    for key in ["metrics", "stats"] {
+        collect_paths(&simulation[key], key, &mut paths);
+    }
+    paths.retain(|it| it.contains("podsReady"));
+    paths.sort();
+    paths.dedup();
+    let csv = with(&["-o", "csv"]);
+    let rows = csv.lines().filter(|row| {
+        ["eviction", "requeue", "deactivated", "evicted", "not_ready"]
+            .iter()
+            .any(|it| row.contains(it))
+    });
+    let rows: Vec<&str> = rows.collect();
+    insta::assert_snapshot!(format!("{}\n\n{}", paths.join("\n"), rows.join("\n")));
+    let markdown = with(&["-o", "markdown"]);
+    assert!(markdown.contains("## Evictions by reason\n"), "{markdown}");
+    let report = with(&["--report", "-"]);
+    let reasons =
+        "Evictions by reason: DeactivatedDueToRequeuingLimitExceeded 1, PodsReadyTimeout 3.";
+    assert!(report.contains(reasons));
+    assert!(report.contains("Pods not ready"));
+    let without = output(&["docs/traces/gangs.yaml", "--report", "-"]);
+    assert!(!without.contains("Pods not ready"));
+}
+
+#[test]
+fn mistakes_of_readiness_have_file_and_line() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("trace.yaml");
+    let trace = |settings: &str, ready: &str| {
+        format!(
+            "waitForPodsReady:\n  {settings}\nclusterQueues:\n- {{name: a, resourceGroups: []}}\njobs:\n- name: j\n  \
+             clusterQueue: a\n  arrival: 0\n  runSeconds: 9\n  readySeconds: {ready}\n  podSets: [{{}}]\n"
+        )
+    };
+    let good = "timeout: 5m";
+    for (settings, ready, expected) in [
+        (
+            good,
+            "-1",
+            "10:3: jobs[0].readySeconds: -1 is out of range; use 0 to 1099511627776",
+        ),
+        (
+            good,
+            "[1, 1099511627777]",
+            "10:21: jobs[0].readySeconds[1]: 1099511627777 is out of range; use 0 to 1099511627776",
+        ),
+        (
+            good,
+            "soon",
+            "10:3: jobs[0].readySeconds: invalid value: string \"soon\", expected a number",
+        ),
+        (
+            good,
+            "1e99",
+            "10:3: jobs[0].readySeconds: invalid type: number `1e+99`, expected a number",
+        ),
+        (
+            "timeout: -5s",
+            "1",
+            "2:3: waitForPodsReady.timeout: \"-5s\" is negative; give 0s or more",
+        ),
+        (
+            "timeuot: 5s",
+            "1",
+            "2:3: waitForPodsReady.timeuot: unknown field `timeuot`, expected one of",
+        ),
+        (
+            "requeuingStrategy: {backoffLimitCount: -1}",
+            "1",
+            "2:23: waitForPodsReady.requeuingStrategy.backoffLimitCount: invalid value: integer `-1`",
+        ),
+        (
+            "requeuingStrategy: {preset: kep-1282, backoffFactor: 2}",
+            "1",
+            "2:23: waitForPodsReady.requeuingStrategy.preset: ",
+        ),
+    ] {
+        fs::write(&path, trace(settings, ready)).unwrap();
+        let (code, text, error) = simulate(&[path.to_str().unwrap()]);
+        assert_eq!((code, text.as_str()), (2, ""), "{error}");
+        assert!(error.contains(&format!("trace.yaml:{expected}")), "{error}");
+    }
+    fs::write(&path, trace(good, "never")).unwrap();
+    output(&[path.to_str().unwrap()]);
+}
+
 /// Names in files are untrusted.
 #[test]
 fn hostile_names_do_not_break_outputs() {

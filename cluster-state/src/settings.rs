@@ -3,6 +3,7 @@
 use lockkeeper_api::config::{
     Algorithm, BackoffPreset, BorrowingGate, BoundedInt, Compatibility, Config,
     DefaultPreemptionLimits, FairStrategy, RequeuingStrategy, RequeuingTimestamp, SECONDS_MAX,
+    WaitForPodsReady,
 };
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::requeue::{Backoff, Factor, QueueOrderTimestamp, RequeueSettings};
@@ -56,7 +57,15 @@ fn default_limits(given: &DefaultPreemptionLimits) -> core::PreemptionLimits {
 /// The settings for workloads whose pods are not ready in time, from `waitForPodsReady`.
 #[must_use]
 pub fn requeue_settings(config: &Config) -> RequeueSettings {
-    let given = &config.wait_for_pods_ready;
+    RequeueSettings {
+        compatibility: compatibility(config.preemption.compatibility),
+        ..pods_ready_settings(&config.wait_for_pods_ready)
+    }
+}
+
+/// The settings for workloads whose pods are not ready in time, without compatibility with Kueue.
+#[must_use]
+pub fn pods_ready_settings(given: &WaitForPodsReady) -> RequeueSettings {
     let strategy = &given.requeuing_strategy;
     RequeueSettings {
         is_enabled: given.enable,
@@ -72,7 +81,7 @@ pub fn requeue_settings(config: &Config) -> RequeueSettings {
         backoff: backoff(strategy),
         // A feature gate of Kueue that is on by default, and has no key here.
         priority_sorting_within_cohort: true,
-        compatibility: compatibility(config.preemption.compatibility),
+        compatibility: core::Compatibility::Lockkeeper,
     }
 }
 

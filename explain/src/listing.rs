@@ -140,27 +140,79 @@ pub struct QuotaRow {
     pub pending: usize,
 }
 
+/// The quota of a node for a flavor and resource; of a cohort, with that of all below.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    nominal: Amount,
-    used: Amount,
+pub(crate) struct Sums {
+    pub(crate) nominal: Amount,
+    pub(crate) used: Amount,
     borrowed: Amount,
+}
+
+/// The path of a node, with a flavor and resource.
+pub(crate) type QuotaKey = (String, FlavorResource);
+
+/// The quota of all nodes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QuotaSums {
+    pub(crate) sums: BTreeMap<QuotaKey, Sums>,
+    /// Of ClusterQueues: what a workload could use in addition.
+    pub(crate) free: BTreeMap<QuotaKey, Amount>,
+    /// By path: the number of pending workloads.
+    pending: BTreeMap<String, usize>,
 }
 
 /// The quota of every ClusterQueue and cohort, each cohort before its members.
 #[must_use]
 pub fn quota_rows(world: &World) -> Vec<QuotaRow> {
     let mut cluster = world.cluster.clone();
+    let QuotaSums {
+        sums,
+        free,
+        pending,
+    } = quota_sums(&mut cluster);
+    let state = cluster.state();
+    let mut rows: Vec<QuotaRow> = sums
+        .into_iter()
+        .map(|((path, of), sum)| {
+            let resource = state.resource_name(of.resource).to_owned();
+            let text = |amount: Amount| quantity(&resource, amount).to_string();
+            let own_free = free.get(&(path.clone(), of)).copied();
+            QuotaRow {
+                kind: node_kind(own_free.is_some()),
+                flavor: state.flavor_name(of.flavor).to_owned(),
+                nominal: text(sum.nominal),
+                used: text(sum.used),
+                borrowed: text(sum.borrowed),
+                free: own_free.map(text),
+                pending: pending.get(&path).copied().unwrap_or_default(),
+                path,
+                resource,
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| (&a.path, &a.flavor, &a.resource).cmp(&(&b.path, &b.flavor, &b.resource)));
+    rows
+}
+
+/// The kind of a node.
+pub(crate) const fn node_kind(is_queue: bool) -> &'static str {
+    if is_queue { "ClusterQueue" } else { "Cohort" }
+}
+
+/// Sums quota and use up to the roots.
+pub(crate) fn quota_sums(cluster: &mut ClusterState) -> QuotaSums {
     cluster.state_mut().apply_changes();
     let queues: Vec<_> = cluster.state().queues().map(|(_, id)| id).collect();
     let paths: Vec<String> = {
         let mut tree = TreeView::new(cluster.state_mut());
         queues.iter().map(|it| tree.path(*it)).collect()
     };
-    let mut sums: BTreeMap<(String, FlavorResource), Sums> = BTreeMap::new();
-    let mut pending: BTreeMap<String, usize> = BTreeMap::new();
-    let mut free: BTreeMap<(String, FlavorResource), Amount> = BTreeMap::new();
-    for ((path, of), nominal) in cohort_quotas(&mut cluster, &queues, &paths) {
+    let QuotaSums {
+        mut sums,
+        mut free,
+        mut pending,
+    } = QuotaSums::default();
+    for ((path, of), nominal) in cohort_quotas(cluster, &queues, &paths) {
         for above in prefixes(&path) {
             let sum = sums.entry((above.to_owned(), of)).or_default();
             sum.nominal = sum.nominal.plus(nominal);
@@ -186,31 +238,11 @@ pub fn quota_rows(world: &World) -> Vec<QuotaRow> {
             }
         }
     }
-    let mut rows: Vec<QuotaRow> = sums
-        .into_iter()
-        .map(|((path, of), sum)| {
-            let resource = state.resource_name(of.resource).to_owned();
-            let text = |amount: Amount| quantity(&resource, amount).to_string();
-            let own_free = free.get(&(path.clone(), of)).copied();
-            QuotaRow {
-                kind: if own_free.is_some() {
-                    "ClusterQueue"
-                } else {
-                    "Cohort"
-                },
-                flavor: state.flavor_name(of.flavor).to_owned(),
-                nominal: text(sum.nominal),
-                used: text(sum.used),
-                borrowed: text(sum.borrowed),
-                free: own_free.map(text),
-                pending: pending.get(&path).copied().unwrap_or_default(),
-                path,
-                resource,
-            }
-        })
-        .collect();
-    rows.sort_by(|a, b| (&a.path, &a.flavor, &a.resource).cmp(&(&b.path, &b.flavor, &b.resource)));
-    rows
+    QuotaSums {
+        sums,
+        free,
+        pending,
+    }
 }
 
 /// The quota of cohorts of their own, by path, for the flavors and resources of the ClusterQueues below.

@@ -26,4 +26,4 @@ pub(crate) use held_quota::{NominationOptions, nominate_with_holds};
 pub(crate) use nominate::{NominationContext, demands};
 pub use preview::NextDecision;
 pub(crate) use preview::next_decision;
-pub use run::count_repeated_cycle;
+pub use run::{count_repeated_cycle, requeue_expired_backoffs};

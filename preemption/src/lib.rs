@@ -156,7 +156,7 @@ pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignmen
 pub use backfill::{Backfill, BackfillPolicy, StartBound};
 pub use cycle::{
     Cycle, Decision, Entry, Head, NextDecision, RequeueDestination, RequeueReason, SkipReason,
-    count_repeated_cycle,
+    count_repeated_cycle, requeue_expired_backoffs,
 };
 pub use damping::{Damping, Headroom, RepeatStats};
 pub use ids::{

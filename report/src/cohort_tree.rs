@@ -61,7 +61,7 @@ fn draw_cells(row: &NodeRow<'_>, until_s: i64) -> Markup {
 }
 
 /// A bar in which the nominal quota is at a mark. Beyond the width of the bar, it ends there.
-fn draw_bar(used: i128, nominal: i128) -> Markup {
+pub(crate) fn draw_bar(used: i128, nominal: i128) -> Markup {
     let length = used.saturating_mul(i128::from(NOMINAL_WIDTH * 10));
     let length = length.checked_div(nominal).unwrap_or_default();
     let length = length.clamp(0, i128::from(BAR_WIDTH * 10));

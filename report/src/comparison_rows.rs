@@ -6,7 +6,7 @@ use crate::quota_tree::QuotaTree;
 use crate::simulation::Simulation;
 use crate::step_series::{Steps, integral, sum_steps};
 use crate::time_text::duration_text;
-use lockkeeper_simulate::timeline::Outcome;
+use lockkeeper_simulate::timeline::{Outcome, PodsReadyStats, Stats};
 use std::collections::BTreeSet;
 
 /// A measure of a simulation.
@@ -17,7 +17,7 @@ struct Measure {
     text: fn(i64) -> String,
 }
 
-const MEASURES: [Measure; 13] = [
+const MEASURES: [Measure; 7] = [
     Measure {
         name: "Makespan",
         value: |it| it.timeline.makespan_s,
@@ -53,11 +53,10 @@ const MEASURES: [Measure; 13] = [
         value: |it| count(it.timeline.stats.preemptions),
         text: number_text,
     },
-    Measure {
-        name: "Lost by preemption",
-        value: |it| it.timeline.stats.lost_seconds,
-        text: duration_text,
-    },
+];
+
+/// The waits.
+const WAIT_MEASURES: [Measure; 5] = [
     Measure {
         name: "Median wait",
         value: |it| it.timeline.stats.wait.p50,
@@ -84,6 +83,53 @@ const MEASURES: [Measure; 13] = [
         text: duration_text,
     },
 ];
+
+/// The measures of simulations that say when pods are ready.
+const PODS_READY_MEASURES: [Measure; 4] = [
+    Measure {
+        name: "Evictions, pods not ready",
+        value: |it| pods_ready(it, |stats| count(stats.evictions)),
+        text: number_text,
+    },
+    Measure {
+        name: "Requeued after backoff",
+        value: |it| pods_ready(it, |stats| count(stats.requeues)),
+        text: number_text,
+    },
+    Measure {
+        name: "Deactivated",
+        value: |it| pods_ready(it, |stats| count(stats.deactivated)),
+        text: number_text,
+    },
+    Measure {
+        name: "Time without ready pods",
+        value: |it| pods_ready(it, |stats| stats.not_ready_seconds),
+        text: duration_text,
+    },
+];
+
+fn pods_ready(simulation: &Simulation<'_>, value: impl Fn(&PodsReadyStats) -> i64) -> i64 {
+    let stats = simulation.timeline.stats.pods_ready.as_ref();
+    stats.map(value).unwrap_or_default()
+}
+
+/// The name of the lost time: preemption is one of several kinds of eviction.
+pub(crate) fn lost_name(stats: &Stats) -> &'static str {
+    if stats.pods_ready.is_some() {
+        "Lost by eviction"
+    } else {
+        "Lost by preemption"
+    }
+}
+
+/// The evictions by reason as a sentence, if there are any because pods were not ready.
+pub(crate) fn eviction_reasons(stats: &Stats) -> Option<String> {
+    let reasons = stats.pods_ready.as_ref()?.evictions_by_reason.iter();
+    let reasons: Vec<String> = reasons
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    (!reasons.is_empty()).then(|| format!("Evictions by reason: {}.", reasons.join(", ")))
+}
 
 /// A value of one simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,9 +166,9 @@ pub(crate) fn comparison_rows(simulations: &[Simulation<'_>]) -> Vec<ComparisonR
         name: "Outcome".to_owned(),
         cells: outcomes.collect(),
     };
-    let measures = MEASURES.iter().map(|measure| {
+    let measures = measures(simulations).into_iter().map(|measure| {
         let cells = simulations.iter().enumerate();
-        let cells = cells.map(|(at, it)| measure_cell(measure, it, baseline(simulations, at)));
+        let cells = cells.map(|(at, it)| measure_cell(&measure, it, baseline(simulations, at)));
         ComparisonRow {
             name: measure.name.to_owned(),
             cells: cells.collect(),
@@ -140,6 +186,26 @@ pub(crate) fn comparison_rows(simulations: &[Simulation<'_>]) -> Vec<ComparisonR
         .chain(measures)
         .chain(uses)
         .collect()
+}
+
+/// The measures up to the preemptions, what is lost, and the waits.
+fn measures(simulations: &[Simulation<'_>]) -> Vec<Measure> {
+    let with_readiness = simulations
+        .iter()
+        .map(|it| &it.timeline.stats)
+        .find(|it| it.pods_ready.is_some());
+    let lost = Measure {
+        name: with_readiness.map_or("Lost by preemption", lost_name),
+        value: |it| it.timeline.stats.lost_seconds,
+        text: duration_text,
+    };
+    let mut measures = MEASURES.to_vec();
+    if with_readiness.is_some() {
+        measures.extend(PODS_READY_MEASURES);
+    }
+    measures.push(lost);
+    measures.extend(WAIT_MEASURES);
+    measures
 }
 
 fn plain_cell(text: String) -> ComparisonCell {

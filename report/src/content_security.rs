@@ -19,6 +19,15 @@ pub(crate) fn policy() -> String {
     )
 }
 
+/// Returns the policy of a page without a script.
+pub(crate) fn policy_without_script() -> String {
+    let style = hash(STYLE);
+    format!(
+        "default-src 'none'; style-src '{style}'; img-src data:; base-uri 'none'; form-action 'none'; \
+         require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+}
+
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }

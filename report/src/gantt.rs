@@ -62,7 +62,7 @@ pub(crate) fn draw_gantt(
         @if has_links { g transform="scale(.1)" { (draw_links(layout, histories, until_s)) } }
         g.selection transform="scale(.1)" {}
     };
-    let (legend, legend_height) = draw_legend(&legend_entries(), 8, WIDTH);
+    let (legend, legend_height) = draw_legend(&legend_entries(simulation), 8, WIDTH);
     let axis_y = legend_height.saturating_add(16);
     let axis = html! {
         (legend)
@@ -83,8 +83,8 @@ fn x(at_s: i64, until_s: i64) -> i64 {
     position(at_s, until_s, LENGTH * 10).saturating_add(LEFT * 10)
 }
 
-fn legend_entries() -> Vec<LegendEntry> {
-    let states = IntervalState::ALL.into_iter().map(|state| LegendEntry {
+fn legend_entries(simulation: &Simulation<'_>) -> Vec<LegendEntry> {
+    let states = IntervalState::possible(simulation).map(|state| LegendEntry {
         name: state.label().to_owned(),
         class: state.class().to_owned(),
         is_line: false,

@@ -1,7 +1,7 @@
 //! Reports of simulations: one HTML file with plots, without scripts, fonts or images from elsewhere.
 //!
 //! [`render`] writes the report of one or several [`Simulation`]s, [`plot_files`] each plot as an SVG file of its own, and
-//! [`TerminalReport`] draws the same views into the cells of a terminal. The same input gives the same bytes: coordinates are
+//! [`TerminalReport`] draws the same views into the cells of a terminal. [`render_decision`] writes a page about one decision. The same input gives the same bytes: coordinates are
 //! integers, and nothing depends on a clock.
 //!
 //! All names in a report are untrusted. Templates escape text and attributes; the data for the script is JSON without
@@ -13,6 +13,7 @@ mod cohort_tree;
 mod comparison;
 mod comparison_rows;
 mod content_security;
+mod decision_page;
 mod gantt;
 mod gantt_layout;
 mod legend;
@@ -45,6 +46,7 @@ mod workload_rows;
 mod workload_states;
 mod workload_table;
 
+pub use decision_page::{DecisionReport, DecisionTable, NodeQuota, render_decision};
 pub use plot::PlotFile;
 pub use report::{plot_files, render};
 pub use simulation::{SIMULATIONS_MAX, Simulation, WORKLOADS_MAX};

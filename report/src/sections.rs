@@ -2,7 +2,7 @@
 
 use crate::amount_text::number_text;
 use crate::cohort_tree::cohort_tree;
-use crate::comparison_rows::outcome_text;
+use crate::comparison_rows::{eviction_reasons, lost_name, outcome_text};
 use crate::gantt::{LINKS_MAX, draw_gantt};
 use crate::gantt_layout::GanttLayout;
 use crate::plot::Plot;
@@ -89,7 +89,7 @@ fn summary(simulation: &Simulation<'_>) -> Markup {
     let reasons: Vec<String> = reasons
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
-    let rows = [
+    let mut rows = vec![
         ("Outcome", outcome_text(timeline.outcome).to_owned()),
         ("Makespan", duration_text(timeline.makespan_s)),
         (
@@ -105,14 +105,32 @@ fn summary(simulation: &Simulation<'_>) -> Markup {
         ("95 % wait", duration_text(stats.wait.p95)),
         ("Backfilled", count_text(stats.backfilled)),
         ("Preemptions", count_text(stats.preemptions)),
-        ("Lost by preemption", duration_text(stats.lost_seconds)),
     ];
+    rows.extend(pods_ready_rows(simulation));
+    rows.push((lost_name(stats), duration_text(stats.lost_seconds)));
     html! {
         dl.summary { @for (name, value) in rows {
             div { dt { (name) } dd { (value) } }
         } }
         @if !reasons.is_empty() { p { "Preemptions by reason: " (reasons.join(", ")) "." } }
+        @if let Some(reasons) = eviction_reasons(stats) { p { (reasons) } }
     }
+}
+
+/// What happened because pods were not ready; nothing if the trace does not say when they are.
+fn pods_ready_rows(simulation: &Simulation<'_>) -> Vec<(&'static str, String)> {
+    let stats = simulation.timeline.stats.pods_ready.as_ref();
+    let rows = stats.map(|it| {
+        [
+            ("Evictions, pods not ready", count_text(it.evictions)),
+            ("Deactivated", count_text(it.deactivated)),
+            (
+                "Time without ready pods",
+                duration_text(it.not_ready_seconds),
+            ),
+        ]
+    });
+    rows.into_iter().flatten().collect()
 }
 
 /// What the source of the jobs does not say.

@@ -6,8 +6,9 @@ use crate::step_series::steps_from_changes;
 use crate::workload_states::{IntervalState, WorkloadHistory};
 
 /// The states that are counted, the lowest first.
-const COUNTED: [(IntervalState, &str); 3] = [
+const COUNTED: [(IntervalState, &str); 4] = [
     (IntervalState::Running, "running"),
+    (IntervalState::NotReady, "pods not ready"),
     (IntervalState::Terminating, "terminating"),
     (IntervalState::Pending, "pending"),
 ];

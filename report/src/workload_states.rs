@@ -8,6 +8,8 @@ use lockkeeper_simulate::timeline::{Run, RunEnd};
 pub(crate) enum IntervalState {
     /// Without quota.
     Pending,
+    /// With quota, until its pods are ready or it is evicted.
+    NotReady,
     /// Running, until the workload finishes or the simulation ends.
     Running,
     /// A run that ends with a preemption.
@@ -18,12 +20,20 @@ pub(crate) enum IntervalState {
 
 impl IntervalState {
     /// All states, in the order of [`Self::index`].
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Pending,
         Self::Running,
         Self::Preempted,
         Self::Terminating,
+        Self::NotReady,
     ];
+
+    /// The states that a simulation can have.
+    pub(crate) fn possible(simulation: &Simulation<'_>) -> impl Iterator<Item = Self> {
+        let is_ready = simulation.timeline.stats.pods_ready.is_none();
+        let states = Self::ALL.into_iter();
+        states.filter(move |it| !is_ready || *it != Self::NotReady)
+    }
 
     /// The class of the style sheet.
     pub(crate) fn class(self) -> &'static str {
@@ -32,6 +42,7 @@ impl IntervalState {
             Self::Running => "running",
             Self::Preempted => "preempted",
             Self::Terminating => "terminating",
+            Self::NotReady => "not-ready",
         }
     }
 
@@ -42,6 +53,7 @@ impl IntervalState {
             Self::Running => "Running",
             Self::Preempted => "Preempted run",
             Self::Terminating => "Terminating",
+            Self::NotReady => "Pods not ready",
         }
     }
 
@@ -52,6 +64,7 @@ impl IntervalState {
             Self::Running => 1,
             Self::Preempted => 2,
             Self::Terminating => 3,
+            Self::NotReady => 4,
         }
     }
 }
@@ -73,17 +86,20 @@ pub(crate) enum FinalState {
     Pending,
     /// It runs.
     Running,
-    /// It is preempted, and has quota.
+    /// It is preempted or evicted, and has quota.
     Terminating,
+    /// Its pods were not ready in time too often.
+    Deactivated,
 }
 
 impl FinalState {
     /// All states.
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Finished,
         Self::Pending,
         Self::Running,
         Self::Terminating,
+        Self::Deactivated,
     ];
 
     /// The name in tables.
@@ -93,6 +109,7 @@ impl FinalState {
             Self::Pending => "pending",
             Self::Running => "running",
             Self::Terminating => "terminating",
+            Self::Deactivated => "deactivated",
         }
     }
 }
@@ -164,39 +181,66 @@ impl WorkloadHistory {
 
     /// Adds a run; returns since when the workload is pending after it, in seconds.
     fn push_run(&mut self, run: &Run, grace_s: i64, until_s: i64) -> i64 {
+        let end_s = match run.end {
+            RunEnd::Open => until_s,
+            RunEnd::Finished(at_s) | RunEnd::Evicted(at_s) => at_s,
+            RunEnd::NotReady(eviction) => eviction.at_s,
+            RunEnd::Preempted(eviction) => eviction.at_s,
+        };
+        let from_s = run.ready_at_s.unwrap_or(end_s);
+        self.push(IntervalState::NotReady, run.from_s, from_s);
         match run.end {
             RunEnd::Open => {
-                self.push(IntervalState::Running, run.from_s, until_s);
+                self.push(IntervalState::Running, from_s, until_s);
                 self.state = FinalState::Running;
                 until_s
             }
             RunEnd::Finished(at_s) => {
-                self.push(IntervalState::Running, run.from_s, at_s);
+                self.push(IntervalState::Running, from_s, at_s);
                 self.state = FinalState::Finished;
                 self.finished_at_s = Some(at_s);
                 at_s
             }
             RunEnd::Evicted(at_s) => {
-                self.push(IntervalState::Running, run.from_s, at_s);
+                self.push(IntervalState::Running, from_s, at_s);
                 at_s
             }
             RunEnd::Preempted(eviction) => {
                 let at_s = eviction.at_s;
-                self.push(IntervalState::Preempted, run.from_s, at_s);
+                self.push(IntervalState::Preempted, from_s, at_s);
                 self.preemptions.push(Preemption {
                     at_s,
                     by: eviction.by,
                 });
-                if grace_s == 0 {
-                    return at_s;
-                }
-                let released_at_s = eviction.released_at_s.unwrap_or(until_s);
-                self.push(IntervalState::Terminating, at_s, released_at_s);
-                if eviction.released_at_s.is_none() {
-                    self.state = FinalState::Terminating;
+                self.push_grace_period(at_s, eviction.released_at_s, (grace_s, until_s))
+            }
+            RunEnd::NotReady(eviction) => {
+                let released_at_s = eviction.released_at_s;
+                let released_at_s =
+                    self.push_grace_period(eviction.at_s, released_at_s, (grace_s, until_s));
+                if eviction.is_deactivation() {
+                    self.state = FinalState::Deactivated;
                 }
                 released_at_s
             }
         }
+    }
+
+    /// Adds the grace period of a stopped run; returns when it ends, in seconds.
+    fn push_grace_period(
+        &mut self,
+        at_s: i64,
+        released_at_s: Option<i64>,
+        (grace_s, until_s): (i64, i64),
+    ) -> i64 {
+        if grace_s == 0 {
+            return at_s;
+        }
+        let end_s = released_at_s.unwrap_or(until_s);
+        self.push(IntervalState::Terminating, at_s, end_s);
+        if released_at_s.is_none() {
+            self.state = FinalState::Terminating;
+        }
+        end_s
     }
 }

@@ -17,6 +17,8 @@ pub(crate) fn workload_table(
 ) -> Markup {
     let id = |name: &str| format!("{name}-{number}");
     let total = simulation.trace.jobs.len();
+    let mut states = histories.iter().map(|it| it.state);
+    let has_deactivated = states.any(|it| it == FinalState::Deactivated);
     html! {
         @if listed.len() < total {
             p.note {
@@ -37,7 +39,9 @@ pub(crate) fn workload_table(
             select id=(id("state")) {
                 option value="" { "all" }
                 @for (at, state) in FinalState::ALL.iter().enumerate() {
-                    option value=(at) { (state.as_str()) }
+                    @if has_deactivated || *state != FinalState::Deactivated {
+                        option value=(at) { (state.as_str()) }
+                    }
                 }
                 option value="preempted" { "preempted at least once" }
             }

@@ -269,6 +269,50 @@ fn plots_are_limited_to_those_with_most_use() {
 }
 
 #[test]
+fn time_without_ready_pods_is_drawn() {
+    let page = |ready: Value| {
+        let mut value = json!({
+            "clusterQueues": [{
+                "name": "a",
+                "resourceGroups": [{"resources": ["cpu"], "flavors": [
+                    {"name": "f", "quotas": [{"resource": "cpu", "nominal": 4}]},
+                ]}],
+            }],
+            "waitForPodsReady": {"timeout": "1m", "requeuingStrategy": {"backoffLimitCount": 0}},
+            "jobs": [
+                {"name": "slow", "clusterQueue": "a", "arrival": 0, "runSeconds": 9, "podSets": [{}]},
+                {"name": "late", "clusterQueue": "a", "arrival": 0, "runSeconds": 9, "podSets": [{}]},
+            ],
+        });
+        if !ready.is_null() {
+            value["waitForPodsReady"]["enable"] = json!(true);
+            value["jobs"][0]["readySeconds"] = json!(20);
+            value["jobs"][1]["readySeconds"] = ready;
+        }
+        report_of(&serde_json::from_value(value).unwrap())
+    };
+    let late = page(json!("never"));
+    let data = check_page(&late);
+    // From 0 to 20 s without ready pods, then running.
+    assert_eq!(data["rows"][0][9], json!([4, 0, 20, 1, 20, 29]));
+    assert_eq!(data["rows"][1][9], json!([4, 0, 60]));
+    assert_eq!(data["rows"][1][6], json!(4));
+    assert_eq!(data["states"][4], "deactivated");
+    for text in [
+        "Pods not ready",
+        "pods not ready",
+        "Time without ready pods",
+        "Lost by eviction",
+        "Evictions by reason: DeactivatedDueToRequeuingLimitExceeded 1.",
+    ] {
+        assert!(late.contains(text), "{text}");
+    }
+    let without = page(Value::Null);
+    check_page(&without);
+    assert!(!without.contains("ready pods") && !without.contains("Lost by eviction"));
+}
+
+#[test]
 fn empty_traces_have_a_report() {
     for value in [
         json!({"clusterQueues": [], "jobs": []}),

@@ -7,17 +7,20 @@
 //! Source of the rules: Kueue at commit `ff69552e`: `pkg/scheduler/scheduler.go`, `pkg/cache/queue`, and the event handlers
 //! of its controllers for Workloads and ClusterQueues, run in virtual time.
 //!
-//! A job has not arrived yet, or it is pending, running, terminating (preempted, and it keeps its quota during the grace
-//! period), or finished. An **instant** is a time at which something is due, the planned end of a run that was preempted
+//! A job has not arrived yet, or it is pending, running, terminating (preempted or evicted, and it keeps its quota during the
+//! grace period), finished, or deactivated. An **instant** is a time at which something is due, the planned end of a run that was preempted
 //! included. Nothing happens between two instants. In an instant, in this order:
 //!
 //! 1. quotas of ClusterQueues change, in the order of the trace; a change to the same quotas has no effect, as an API
 //!    server reports none;
 //! 2. jobs whose run time has passed finish, by name;
 //! 3. terminating jobs whose grace period has passed release their quota and are pending again, by name;
-//! 4. the inadmissible workloads of each tree with a change, a finish or a release become active;
-//! 5. jobs arrive, in the order of the trace;
-//! 6. cycles run until the instant ends.
+//! 4. pods become ready, by name of their jobs;
+//! 5. timeouts of pods that are not ready and backoffs end, by name: jobs are evicted, deactivated or requeued, as
+//!    [`next_step`](lockkeeper_preemption::requeue::next_step) decides;
+//! 6. the inadmissible workloads of each tree with a change, a finish or a release become active;
+//! 7. jobs arrive, in the order of the trace;
+//! 8. cycles run until the instant ends. With `blockAdmission`, none runs while the pods of a job with quota are not ready.
 //!
 //! After each cycle, the admitted jobs run, and the victims stop. Without a grace period they release their quota before the
 //! next cycle. A preemption is final: the victim stops even if its preemptor is never admitted.
@@ -28,7 +31,7 @@
 //! active workloads. So a blocked head of a `StrictFIFO` queue costs two cycles in each instant.
 //!
 //! Not simulated: the batching of requeue events, the pause after a cycle without success, the latency and failures of an
-//! API server, the time until pods are ready.
+//! API server, pods that fail.
 
 mod affected;
 mod agenda;
@@ -39,8 +42,10 @@ mod event_loop;
 mod fairness;
 mod group_metrics;
 mod initial_runs;
+mod job_lifecycles;
 mod job_state;
 mod job_trace;
+mod lost_time;
 mod metrics;
 mod node_metrics;
 mod node_placement;
@@ -48,12 +53,16 @@ mod node_trace;
 mod placed_jobs;
 mod pod_objects;
 mod pod_set_table;
+mod pods_ready;
+mod pods_ready_stats;
 mod pool_metrics;
 mod queue_history;
 mod quota_metrics;
 mod ratio;
+mod ready_time;
 mod recorded;
 mod result;
+mod simulation;
 mod stats;
 mod summary;
 mod timeline_record;
@@ -69,18 +78,20 @@ pub use affected::{AFFECTED_MAX, AffectedJob, JobOutcome, job_outcomes, most_aff
 pub use engine::{first_decisions, simulate};
 pub use event_loop::event_loop;
 pub use fairness::{Fairness, QueueShare, ShareInterval};
-pub use group_metrics::{GroupMetrics, Slowdown};
+pub use group_metrics::{GroupMetrics, GroupPodsReady, Slowdown};
 pub use job_trace::{Assumption, Job, JobTrace, PreemptedRun, QuotaChange};
 pub use metrics::{Metrics, RepeatedPreemptions, metrics};
 pub use node_metrics::NodeMetrics;
 pub use node_trace::{TraceFlavor, TraceNode, TracePlacement};
 pub use pod_set_table::PodSetTable;
+pub use pods_ready_stats::PodsReadyStats;
 pub use pool_metrics::PoolMetrics;
 pub use quota_metrics::QuotaMetrics;
+pub use ready_time::{ReadyTime, ReadyTimes};
 pub use recorded::recorded_timeline;
 pub use result::{
-    Event, EventKind, Eviction, EvictionReason, JobTimeline, Outcome, PlannedStart, QuotaUsage,
-    Run, RunAssignment, RunEnd, RunNodes, Stats, Timeline, WaitTimes,
+    Event, EventKind, Eviction, EvictionReason, JobTimeline, NotReadyEviction, Outcome,
+    PlannedStart, QuotaUsage, Run, RunAssignment, RunEnd, RunNodes, Stats, Timeline, WaitTimes,
 };
 pub use summary::write_summary;
 pub use timeline_record::TimelineRecord;

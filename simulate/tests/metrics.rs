@@ -218,7 +218,7 @@ proptest! {
                     RunEnd::Finished(at_s) => done += amount * (at_s - run.from_s),
                     // A resumed run is work that is done.
                     RunEnd::Preempted(it) if resumes => done += amount * (it.at_s - run.from_s),
-                    RunEnd::Preempted(_) | RunEnd::Evicted(_) => {}
+                    RunEnd::Preempted(_) | RunEnd::NotReady(_) | RunEnd::Evicted(_) => {}
                     RunEnd::Open => open += 1,
                 }
             }

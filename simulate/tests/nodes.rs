@@ -125,6 +125,9 @@ fn gang_waits_for_the_grace_periods_of_its_victims() {
                 EventKind::Released { .. } => "released",
                 EventKind::Finished { .. } => "finished",
                 EventKind::Changed { .. } => "changed",
+                EventKind::Ready { .. } => "ready",
+                EventKind::Evicted { .. } => "evicted",
+                EventKind::Requeued { .. } => "requeued",
             };
             (it.at_s, name)
         })
@@ -344,7 +347,7 @@ fn random_traces_keep_nodes_within_their_room() {
                 let placed: i32 = nodes[0].values().sum();
                 assert_eq!(i64::from(placed), pods, "{seed} {}", job.name);
                 let to_s = match run.end {
-                    RunEnd::Open | RunEnd::Evicted(_) => i64::MAX,
+                    RunEnd::Open | RunEnd::NotReady(_) | RunEnd::Evicted(_) => i64::MAX,
                     RunEnd::Finished(at_s) => at_s,
                     RunEnd::Preempted(it) => match it.released_at_s {
                         Some(at_s) => at_s,

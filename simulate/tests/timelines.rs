@@ -283,7 +283,11 @@ fn check_quota(value: &Value, timeline: &Timeline) {
         match event.kind {
             EventKind::Admitted { job, .. } => used += request(job),
             EventKind::Preempted { job, .. } | EventKind::Finished { job } => used -= request(job),
-            EventKind::Released { .. } | EventKind::Changed { .. } => {}
+            EventKind::Evicted { .. } => unreachable!("all pods are ready at once"),
+            EventKind::Released { .. }
+            | EventKind::Ready { .. }
+            | EventKind::Requeued { .. }
+            | EventKind::Changed { .. } => {}
         }
         let is_last_of_instant = timeline
             .events
@@ -330,7 +334,7 @@ fn random_traces_conserve_jobs_and_quota() {
                         ran_s += eviction.at_s - run.from_s;
                         ready_s = eviction.released_at_s.unwrap_or(eviction.at_s);
                     }
-                    RunEnd::Open | RunEnd::Evicted(_) => {
+                    RunEnd::Open | RunEnd::NotReady(_) | RunEnd::Evicted(_) => {
                         unreachable!("a job runs until it finishes or is preempted")
                     }
                 }

@@ -129,6 +129,7 @@ impl DumpImport<'_> {
             waited_seconds: waited_ms.div_euclid(1_000).max(0),
             ran_seconds: run,
             run_seconds,
+            ready_seconds: None,
             maximum_execution_time_seconds: limit_s.map(|it| it.max(run_seconds)),
             priority: view.priority(),
             pod_sets,

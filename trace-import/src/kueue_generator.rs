@@ -383,6 +383,7 @@ fn add_jobs(
             cluster_queue: Arc::clone(&generated.cluster_queue),
             arrival: seconds(created_ms)?,
             run_seconds: seconds(template.runtime_ms)?,
+            ready_seconds: None,
             maximum_execution_time_seconds: None,
             priority: template.priority,
             waited_seconds: 0,

@@ -379,11 +379,14 @@ impl LogRecorder {
             (None, Some((at_s, EndKind::Released))) => RunEnd::Evicted(at_s),
             (None, None) => RunEnd::Open,
         };
+        let from_s = self.second(record.from_ms);
         Run {
-            from_s: self.second(record.from_ms),
+            from_s,
             cycle: record.cycle,
             assignment: Arc::new(record.assignment.clone()),
             nodes: None,
+            // The log does not say when they were ready.
+            ready_at_s: Some(from_s),
             end,
         }
     }
@@ -398,6 +401,7 @@ impl LogRecorder {
             let end_s = match run.end {
                 RunEnd::Finished(at_s) | RunEnd::Evicted(at_s) => at_s,
                 RunEnd::Preempted(eviction) => eviction.at_s,
+                RunEnd::NotReady(eviction) => eviction.at_s,
                 RunEnd::Open => until_s,
             };
             end_s.saturating_sub(run.from_s)
@@ -410,6 +414,7 @@ impl LogRecorder {
             waited_seconds: arrival.saturating_sub(created_s),
             ran_seconds: (ran_s > 0).then_some(ran_s),
             run_seconds: last_run_s.max(1),
+            ready_seconds: None,
             maximum_execution_time_seconds: None,
             priority: record.priority,
             pod_sets: Arc::clone(&record.pod_sets),

@@ -103,6 +103,7 @@ impl<'m> TraceBuilder<'m> {
             cluster_queue,
             arrival: 0,
             run_seconds,
+            ready_seconds: None,
             maximum_execution_time_seconds: limit_s,
             priority,
             waited_seconds: 0,

@@ -118,7 +118,12 @@ impl WaitForPodsReady {
         (!given.is_zero()).then_some(given)
     }
 
-    pub(super) fn check(&self) -> Result<(), ConfigConflict> {
+    /// Checks settings that depend on each other.
+    ///
+    /// # Errors
+    ///
+    /// A preset together with a setting that it determines.
+    pub fn check(&self) -> Result<(), ConfigConflict> {
         let given = &self.requeuing_strategy;
         let others = [
             (

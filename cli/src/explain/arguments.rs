@@ -33,6 +33,10 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     pub(super) output: Output,
 
+    /// Write a report about the decision as one HTML file; `-` is stdout
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    pub(super) report: Option<PathBuf>,
+
     /// Which scheduler to reproduce, known bugs included [default: the one that a scenario was recorded from, or whose
     /// objects there are, else lockkeeper]
     #[arg(long, value_name = "WHOSE")]

@@ -1,14 +1,26 @@
 //! Answers about one workload of a cluster or of a dump.
 
 use super::arguments::{Arguments, CompatibilityTarget};
+use super::decision_report::decision_page;
 use super::manifest::read_workload;
 use crate::Failure;
 use crate::world_source::{ReadObjects, Scheduler};
 use anyhow::{Error, anyhow};
-use lockkeeper_explain::{Selector, World, explain, write_answer};
+use lockkeeper_explain::{Answer, Selector, World, explain, write_answer};
 
-/// Reads the objects, and returns the answer about a workload as text or JSON.
-pub(super) fn explain_workload(subject: &str, arguments: &Arguments) -> Result<String, Failure> {
+/// An answer.
+pub(super) struct Explanation {
+    /// In the format of the output.
+    pub(super) text: String,
+    /// The page, if it is requested.
+    pub(super) report: Option<String>,
+}
+
+/// Reads the objects, and returns the answer about a workload as text or data.
+pub(super) fn explain_workload(
+    subject: &str,
+    arguments: &Arguments,
+) -> Result<Explanation, Failure> {
     let scheduler = scheduler(arguments.compatibility).map_err(Failure::Usage)?;
     // An invalid name is reported before the objects are read.
     Selector::parse(subject, None).map_err(|error| Failure::Usage(error.into()))?;
@@ -19,11 +31,11 @@ pub(super) fn explain_workload(subject: &str, arguments: &Arguments) -> Result<S
     let selector = selector.map_err(|error| Failure::Usage(error.into()))?;
     let found = loaded.world.find(&selector).map(str::to_owned);
     let key = found.map_err(|error| Failure::Other(error.into()))?;
-    answer_text(&loaded.world, &key, arguments)
+    explanation(&loaded.world, &key, arguments)
 }
 
 /// Reads the objects, and returns the answer about the job or workload of a manifest, if it were submitted now.
-pub(super) fn explain_manifest(arguments: &Arguments) -> Result<String, Failure> {
+pub(super) fn explain_manifest(arguments: &Arguments) -> Result<Explanation, Failure> {
     let scheduler = scheduler(arguments.compatibility).map_err(Failure::Usage)?;
     let Some(file) = &arguments.filename else {
         // clap requires one of them.
@@ -40,17 +52,25 @@ pub(super) fn explain_manifest(arguments: &Arguments) -> Result<String, Failure>
     };
     let namespace = arguments.namespace.as_deref();
     let loaded = arguments.source.load_with(namespace, scheduler, submit)?;
-    answer_text(&loaded.world, &key, arguments)
+    explanation(&loaded.world, &key, arguments)
 }
 
-fn answer_text(world: &World, key: &str, arguments: &Arguments) -> Result<String, Failure> {
+fn explanation(world: &World, key: &str, arguments: &Arguments) -> Result<Explanation, Failure> {
     let answer = explain(world, key).ok_or_else(|| anyhow!("there is no Workload {key}"))?;
-    let text = || {
-        let mut text = String::new();
-        write_answer(&mut text, &answer)?;
-        Ok(text)
+    let report = match &arguments.report {
+        Some(_) => Some(decision_page(world, key, &answer, answer_text(&answer)?)),
+        None => None,
     };
-    Ok(arguments.output.format(|| &answer, text)?)
+    let text = arguments
+        .output
+        .format(|| &answer, || answer_text(&answer))?;
+    Ok(Explanation { text, report })
+}
+
+fn answer_text(answer: &Answer) -> Result<String, Error> {
+    let mut text = String::new();
+    write_answer(&mut text, answer)?;
+    Ok(text)
 }
 
 fn scheduler(target: Option<CompatibilityTarget>) -> Result<Option<Scheduler>, Error> {

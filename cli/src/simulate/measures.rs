@@ -1,7 +1,7 @@
 //! The measures of a simulation as a flat list, for CSV and Markdown.
 
 use lockkeeper_simulate::timeline::{
-    GroupMetrics, JobTrace, Metrics, Outcome, Timeline, WaitTimes,
+    GroupMetrics, JobTrace, Metrics, Outcome, PodsReadyStats, Timeline, WaitTimes,
 };
 use std::fmt::Display;
 
@@ -17,10 +17,10 @@ pub(crate) struct Measure {
 /// What a measure concerns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MeasureKey {
-    /// `total`, `queue`, `priority`, `quota`, `flavor`, `resource`, `node`, `share` or
+    /// `total`, `eviction`, `queue`, `priority`, `quota`, `flavor`, `resource`, `node`, `share` or
     /// `assumption`.
     pub(crate) scope: &'static str,
-    /// The ClusterQueue, the priority, or the text of an assumption; else empty.
+    /// The ClusterQueue, the priority, the reason of evictions, or the text of an assumption; else empty.
     pub(crate) name: String,
     /// The flavor of a quota.
     pub(crate) flavor: String,
@@ -75,6 +75,10 @@ impl MeasureList {
         self.add(scope, names, "finished", &group.finished);
         self.add(scope, names, "never_admitted", &group.never_admitted);
         self.add(scope, names, "preemptions", &group.preemptions);
+        if let Some(pods_ready) = &group.pods_ready {
+            self.add(scope, names, "evictions", &pods_ready.evictions);
+            self.add(scope, names, "deactivated", &pods_ready.deactivated);
+        }
         self.add(scope, names, "lost_seconds", &group.lost_seconds);
         self.add_wait(scope, &group.name, &group.wait);
         let slowdown = &group.slowdown;
@@ -126,6 +130,19 @@ impl MeasureList {
         self.add("total", none, "jain_index", &metrics.fairness.jain_index);
     }
 
+    /// What happened because pods were not ready.
+    fn add_pods_ready(&mut self, stats: &PodsReadyStats) {
+        let none = ["", "", ""];
+        self.add("total", none, "evictions", &stats.evictions);
+        self.add("total", none, "requeues", &stats.requeues);
+        self.add("total", none, "deactivated", &stats.deactivated);
+        self.add("total", none, "not_ready_seconds", &stats.not_ready_seconds);
+        self.add("total", none, "evicted_lost_seconds", &stats.lost_seconds);
+        for (reason, count) in &stats.evictions_by_reason {
+            self.add("eviction", [reason, "", ""], "count", count);
+        }
+    }
+
     fn add_quotas(&mut self, metrics: &Metrics) {
         for quota in &metrics.quotas {
             let names = [&*quota.cluster_queue, &*quota.flavor, &*quota.resource];
@@ -168,6 +185,9 @@ impl MeasureList {
 pub(crate) fn measures(trace: &JobTrace, timeline: &Timeline, metrics: &Metrics) -> Vec<Measure> {
     let mut list = MeasureList::default();
     list.add_totals(timeline, metrics);
+    if let Some(stats) = &timeline.stats.pods_ready {
+        list.add_pods_ready(stats);
+    }
     for group in &metrics.queues {
         list.add_group("queue", group);
     }

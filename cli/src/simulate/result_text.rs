@@ -144,6 +144,10 @@ fn summary(simulated: &Simulated<'_>) -> Result<String, Error> {
     text.push_str(&group_table("queue", &metrics.queues)?);
     text.push('\n');
     text.push_str(&group_table("priority", &metrics.priorities)?);
+    if simulated.timeline.stats.pods_ready.is_some() {
+        text.push('\n');
+        text.push_str(&pods_ready_table(&metrics.queues)?);
+    }
     writeln!(text)?;
     writeln!(
         text,
@@ -188,6 +192,20 @@ fn group_table(kind: &str, groups: &[GroupMetrics]) -> Result<String, Error> {
             format!("{} s", group.wait.p95),
             group.slowdown.p50.to_string(),
             group.slowdown.p95.to_string(),
+        ]
+    }));
+    indented_table(&rows)
+}
+
+fn pods_ready_table(queues: &[GroupMetrics]) -> Result<String, Error> {
+    let header = ["queue", "evictions", "deactivated"];
+    let mut rows = vec![header.map(str::to_owned)];
+    rows.extend(queues.iter().map(|group| {
+        let pods_ready = group.pods_ready.unwrap_or_default();
+        [
+            group.name.clone(),
+            pods_ready.evictions.to_string(),
+            pods_ready.deactivated.to_string(),
         ]
     }));
     indented_table(&rows)
@@ -300,8 +318,9 @@ fn outcome_values(outcome: &JobOutcome) -> [(&'static str, String); 3] {
 }
 
 /// The scopes and their headings, in order.
-const SCOPES: [(&str, &str); 8] = [
+const SCOPES: [(&str, &str); 9] = [
     ("total", "All jobs"),
+    ("eviction", "Evictions by reason"),
     ("queue", "By ClusterQueue"),
     ("priority", "By priority"),
     ("quota", "By quota"),

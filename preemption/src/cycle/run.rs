@@ -81,7 +81,9 @@ pub const fn count_repeated_cycle(state: &mut State) {
     state.cycle = state.cycle.saturating_add(1);
 }
 
-fn requeue_expired_backoffs(state: &mut State, now_s: i64) {
+/// Puts the workloads whose backoff has ended into their queues, as the next cycle does first. For callers that run a cycle only
+/// if [`has_heads`](crate::has_heads) returns true, which does not consider workloads in backoff.
+pub fn requeue_expired_backoffs(state: &mut State, now_s: i64) {
     let workloads = &mut state.workloads;
     for queue in &mut state.queues {
         queue.requeue_expired_backoffs(now_s, |id| {

@@ -9,7 +9,7 @@ use super::motion::Motion;
 use super::palette::{DIM, HEADING, SELECTED};
 use super::pane::{Context, Handled, Pane};
 use super::simulation_data::SimulationData;
-use crate::comparison_rows::{ComparisonRow, comparison_rows};
+use crate::comparison_rows::{ComparisonRow, comparison_rows, eviction_reasons};
 use crate::simulation::Simulation;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
@@ -149,6 +149,9 @@ fn notes(simulation: &Simulation<'_>, rows: &[ComparisonRow]) -> Vec<String> {
     if !reasons.is_empty() {
         let reasons = reasons.join(", ");
         notes.push(format!("▸ Preemptions by reason: {reasons}."));
+    }
+    if let Some(reasons) = eviction_reasons(&simulation.timeline.stats) {
+        notes.push(format!("▸ {reasons}"));
     }
     let assumptions = simulation.trace.assumptions.iter();
     notes.extend(assumptions.map(|it| format!("▸ {} × {}", it.count, it.text)));

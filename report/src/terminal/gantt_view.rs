@@ -13,7 +13,7 @@ use super::pane::{Context, Handled, Pane};
 use super::simulation_data::SimulationData;
 use super::time_scale::TimeScale;
 use crate::amount_text::number_text;
-use crate::simulation::WORKLOADS_MAX;
+use crate::simulation::{Simulation, WORKLOADS_MAX};
 use crate::workload_states::IntervalState;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::Style;
@@ -84,7 +84,7 @@ impl Pane for GanttView {
         }
         let rows = data.gantt_rows();
         let (legend, area) = split_top(area, 1);
-        canvas.legend(legend, &legend_entries(canvas));
+        canvas.legend(legend, &legend_entries(canvas, &data.simulation));
         let (least, most) = DETAIL_HEIGHTS;
         let (area, detail) = split_bottom(area, area.height.div_euclid(4).clamp(least, most));
         let (body, axis) = split_bottom(area, 1);
@@ -265,8 +265,8 @@ fn draw_note(canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-fn legend_entries(canvas: &Canvas<'_>) -> Vec<(Mark, String)> {
-    let states = IntervalState::ALL.into_iter();
+fn legend_entries(canvas: &Canvas<'_>, simulation: &Simulation<'_>) -> Vec<(Mark, String)> {
+    let states = IntervalState::possible(simulation);
     let states = states.map(|it| (canvas.palette.state(it), it.label().to_owned()));
     let style = HEADING;
     let roles = [('▲', "Preemptor"), ('▼', "Victim")];

@@ -81,6 +81,7 @@ impl Palette {
             IntervalState::Running => self.plain('█', Color::Blue),
             IntervalState::Preempted => self.plain('▒', Color::Yellow),
             IntervalState::Terminating => self.plain('x', Color::Red),
+            IntervalState::NotReady => self.plain('▄', Color::Cyan),
         }
     }
 

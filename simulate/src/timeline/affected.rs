@@ -49,7 +49,7 @@ pub fn job_outcomes(trace: &JobTrace, timeline: &Timeline) -> Vec<JobOutcome> {
         outcome.wait = first.map(|run| run.from_s.saturating_sub(job.created_s()));
         for run in &history.runs {
             match run.end {
-                RunEnd::Open | RunEnd::Evicted(_) => {}
+                RunEnd::Open | RunEnd::NotReady(_) | RunEnd::Evicted(_) => {}
                 RunEnd::Finished(at_s) => outcome.finish = Some(at_s),
                 RunEnd::Preempted(_) => {
                     outcome.preemptions = outcome.preemptions.saturating_add(1);

@@ -1,12 +1,12 @@
 //! The cycles of an instant.
 
-use super::engine::Simulation;
 use super::job_state::Phase;
-use super::job_trace::PreemptedRun;
 use super::node_placement::NodePlan;
+use super::pods_ready::{begin_run, release, stop};
 use super::result::{
     EventKind, Eviction, EvictionReason, PlannedStart, Run, RunAssignment, RunEnd, RunNodes,
 };
+use super::simulation::Simulation;
 use lockkeeper_preemption::{
     Assignment, Cycle, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason,
     Victim, count_repeated_cycle, has_heads,
@@ -30,7 +30,7 @@ impl Simulation<'_> {
     pub(super) fn run_cycles(&mut self) -> bool {
         self.queue_history.clear();
         let mut cycles = 0;
-        while has_heads(&self.state) {
+        while has_heads(&self.state) && !self.lifecycles.is_admission_blocked() {
             if cycles == self.trace.max_cycles_per_instant {
                 return true;
             }
@@ -62,6 +62,7 @@ impl Simulation<'_> {
         let cycle = self.state.next_cycle(self.now_s, is_traced);
         let mut is_progress = false;
         let mut is_changed = false;
+        let mut has_admitted = false;
         let mut victims = Vec::new();
         self.record_planned_starts(&cycle);
         for entry in &cycle.entries {
@@ -72,6 +73,12 @@ impl Simulation<'_> {
                 self.explain(job, entry);
             }
             match &entry.decision {
+                // The next job is admitted when the pods of the first one are ready.
+                Decision::Admit if has_admitted && self.lifecycles.admits_one() => {
+                    self.state.release(entry.workload);
+                    is_changed = true;
+                    continue;
+                }
                 Decision::Admit => {
                     let Some(nodes) = self.find_nodes(job, entry.assignment()) else {
                         is_changed = true;
@@ -79,6 +86,7 @@ impl Simulation<'_> {
                     };
                     self.admit(job, entry.assignment(), nodes, &mut victims);
                     is_progress = true;
+                    has_admitted = true;
                 }
                 Decision::Preempt(selected) => {
                     let selected = self.running_victims(selected);
@@ -94,7 +102,7 @@ impl Simulation<'_> {
         }
         if self.trace.grace_period_seconds == 0 {
             for victim in victims {
-                self.release(victim);
+                release(self, victim);
             }
         }
         match (is_progress, is_changed) {
@@ -155,20 +163,18 @@ impl Simulation<'_> {
         assignment: Arc<RunAssignment>,
         nodes: Option<RunNodes>,
     ) {
-        let now_s = self.now_s;
         let Some(job) = self.jobs.get_mut(index) else {
             return;
         };
-        let ends_at_s = now_s.saturating_add(job.remaining_s);
-        job.phase = Phase::Running(ends_at_s);
         job.push_run(Run {
-            from_s: now_s,
+            from_s: self.now_s,
             cycle: self.cycle,
             assignment,
             nodes,
+            ready_at_s: None,
             end: RunEnd::Open,
         });
-        self.run_ends.push(ends_at_s, job.rank, index);
+        begin_run(self, index);
         self.record(EventKind::Admitted {
             job: index,
             cycle: self.cycle,
@@ -198,17 +204,12 @@ impl Simulation<'_> {
         stopped: &mut Vec<usize>,
     ) -> bool {
         let has_any = !selected.is_empty();
-        let grace_end_s = self.now_s.saturating_add(self.trace.grace_period_seconds);
         for (index, reason) in selected {
-            let Some(job) = self.jobs.get_mut(index) else {
-                continue;
-            };
-            if job.phase == Phase::Nominated {
+            let phase = self.jobs.get(index).map(|it| it.phase);
+            if phase == Some(Phase::Nominated) {
                 self.withdraw(index);
                 continue;
             }
-            let rank = job.rank;
-            job.phase = Phase::Terminating(grace_end_s);
             let eviction = Eviction {
                 at_s: self.now_s,
                 cycle: self.cycle,
@@ -216,20 +217,8 @@ impl Simulation<'_> {
                 reason,
                 released_at_s: None,
             };
-            if let Some(run) = job.runs.last_mut() {
-                run.end = RunEnd::Preempted(eviction);
-                if self.trace.mode == PreemptedRun::Resume {
-                    let ran_s = self.now_s.saturating_sub(run.from_s);
-                    job.remaining_s = job.remaining_s.saturating_sub(ran_s);
-                }
-            }
-            if self.trace.grace_period_seconds > 0 {
-                self.state.mark_evicted(job.workload);
-                self.grace_ends.push(grace_end_s, rank, index);
-            }
-            if let Some(placement) = &mut self.placement {
-                placement.evict(index);
-            }
+            stop(self, index, RunEnd::Preempted(eviction));
+            self.lifecycles.preempt(index, self.now_s);
             stopped.push(index);
             self.preemptions = self.preemptions.saturating_add(1);
             self.record(EventKind::Preempted {

@@ -1,8 +1,9 @@
 //! Waits, slowdowns and preemptions of groups of jobs.
 
 use super::job_trace::{Job, JobTrace, PreemptedRun};
+use super::lost_time::lost_s;
 use super::ratio::ratio;
-use super::result::{JobTimeline, RunEnd, Timeline, WaitTimes};
+use super::result::{JobTimeline, NotReadyEviction, RunEnd, Timeline, WaitTimes};
 use super::stats::{percentile, wait_times};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,12 +22,24 @@ pub struct GroupMetrics {
     pub never_admitted: usize,
     /// The preemptions of these jobs.
     pub preemptions: usize,
-    /// The seconds of preempted runs that have to be repeated.
+    /// The evictions of these jobs because their pods were not ready. Left out of JSON if the trace does not say when they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods_ready: Option<GroupPodsReady>,
+    /// The seconds of preempted and evicted runs that have to be repeated.
     pub lost_seconds: i64,
     /// The times from creation to first admission.
     pub wait: WaitTimes,
     /// The slowdown of the finished jobs.
     pub slowdown: Slowdown,
+}
+
+/// What happened to a group because pods were not ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GroupPodsReady {
+    /// The evictions.
+    pub evictions: usize,
+    /// The jobs that were deactivated.
+    pub deactivated: usize,
 }
 
 /// The time from creation to the end divided by the run time, over all finished jobs. 1 is the least. Percentiles are nearest
@@ -54,6 +67,7 @@ struct Group {
     finished: usize,
     never_admitted: usize,
     preemptions: usize,
+    pods_ready: GroupPodsReady,
     lost_s: i64,
     waits_s: Vec<i64>,
     /// In thousandths.
@@ -72,7 +86,8 @@ pub(super) fn by_queue(trace: &JobTrace, timeline: &Timeline) -> Vec<GroupMetric
     });
     let groups = groups.into_iter().map(|(at, group)| {
         let queue = trace.cluster_queues.get(at);
-        group.metrics(queue.map_or_else(String::new, |it| it.name.clone()))
+        let name = queue.map_or_else(String::new, |it| it.name.clone());
+        group.metrics(name, timeline)
     });
     groups.collect()
 }
@@ -82,7 +97,7 @@ pub(super) fn by_priority(trace: &JobTrace, timeline: &Timeline) -> Vec<GroupMet
     let groups = groups(trace, timeline, |job| job.priority)
         .into_iter()
         .rev();
-    let groups = groups.map(|(priority, group)| group.metrics(priority.to_string()));
+    let groups = groups.map(|(priority, group)| group.metrics(priority.to_string(), timeline));
     groups.collect()
 }
 
@@ -94,13 +109,13 @@ fn groups<K: Ord>(
     let mut groups: BTreeMap<K, Group> = BTreeMap::new();
     for (job, history) in trace.jobs.iter().zip(&timeline.jobs) {
         let group = groups.entry(key(job)).or_default();
-        group.add(job, history, trace.mode == PreemptedRun::Restart);
+        group.add(job, history, trace.mode);
     }
     groups
 }
 
 impl Group {
-    fn add(&mut self, job: &Job, history: &JobTimeline, restarts: bool) {
+    fn add(&mut self, job: &Job, history: &JobTimeline, mode: PreemptedRun) {
         self.jobs = self.jobs.saturating_add(1);
         match history.runs.first() {
             Some(first) => self
@@ -117,27 +132,33 @@ impl Group {
                     let slowdown = took_s.saturating_mul(1_000).checked_div(job.run_seconds);
                     self.slowdowns.extend(slowdown);
                 }
-                RunEnd::Preempted(eviction) => {
-                    self.preemptions = self.preemptions.saturating_add(1);
-                    if restarts {
-                        let lost_s = eviction.at_s.saturating_sub(run.from_s);
-                        self.lost_s = self.lost_s.saturating_add(lost_s);
-                    }
-                }
+                RunEnd::Preempted(_) => self.preemptions = self.preemptions.saturating_add(1),
+                RunEnd::NotReady(eviction) => self.pods_ready.add(&eviction),
             }
+            self.lost_s = self.lost_s.saturating_add(lost_s(run, mode));
         }
     }
 
-    fn metrics(self, name: String) -> GroupMetrics {
+    fn metrics(self, name: String, timeline: &Timeline) -> GroupMetrics {
         GroupMetrics {
             name,
             jobs: self.jobs,
             finished: self.finished,
             never_admitted: self.never_admitted,
             preemptions: self.preemptions,
+            pods_ready: timeline.stats.pods_ready.as_ref().map(|_| self.pods_ready),
             lost_seconds: self.lost_s,
             wait: wait_times(self.waits_s),
             slowdown: slowdown(self.slowdowns),
+        }
+    }
+}
+
+impl GroupPodsReady {
+    fn add(&mut self, eviction: &NotReadyEviction) {
+        self.evictions = self.evictions.saturating_add(1);
+        if eviction.is_deactivation() {
+            self.deactivated = self.deactivated.saturating_add(1);
         }
     }
 }

@@ -19,11 +19,13 @@ pub(super) enum Phase {
     Pending,
     /// It has quota, and waits for its nodes.
     Nominated,
-    /// Until this time, in seconds.
+    /// Until this time, in seconds; without end if it is the largest one.
     Running(i64),
-    /// Preempted; keeps its quota until this time, in seconds.
+    /// Preempted or evicted; keeps its quota until this time, in seconds.
     Terminating(i64),
     Finished,
+    /// Its pods were not ready in time too often.
+    Deactivated,
 }
 
 /// The state of a job.

@@ -2,6 +2,8 @@
 
 use super::node_trace::TracePlacement;
 use super::pod_set_table::shared;
+use super::ready_time::{ReadyTime, ReadyTimes};
+use lockkeeper_api::config::WaitForPodsReady;
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing, PodSet, ResourceGroup};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -40,6 +42,12 @@ pub struct JobTrace {
     /// The seconds for which a preempted job keeps its quota.
     #[serde(default)]
     pub grace_period_seconds: i64,
+    /// When the pods of jobs without times of their own are ready; at once by default.
+    #[serde(default)]
+    pub ready_seconds: Option<ReadyTimes>,
+    /// Eviction and requeueing of jobs whose pods are not ready in time, as in the configuration of the controller.
+    #[serde(default)]
+    pub wait_for_pods_ready: WaitForPodsReady,
     /// The cycles in one instant after which the simulation ends with [`Outcome::Livelock`](super::Outcome::Livelock).
     #[serde(default = "cycles_per_instant_max")]
     pub max_cycles_per_instant: u64,
@@ -76,6 +84,8 @@ impl Default for JobTrace {
             fair_sharing: None,
             mode: PreemptedRun::default(),
             grace_period_seconds: 0,
+            ready_seconds: None,
+            wait_for_pods_ready: WaitForPodsReady::default(),
             max_cycles_per_instant: CYCLES_PER_INSTANT_MAX,
             max_preemptions_per_job: PREEMPTIONS_PER_JOB_MAX,
             cohorts: Vec::new(),
@@ -85,6 +95,30 @@ impl Default for JobTrace {
             changes: Vec::new(),
             assumptions: Vec::new(),
         }
+    }
+}
+
+impl JobTrace {
+    /// When the pods of a job are ready, by run; `None` is at once.
+    #[must_use]
+    pub fn ready_times<'a>(&'a self, job: &'a Job) -> Option<&'a ReadyTimes> {
+        job.ready_seconds.as_ref().or(self.ready_seconds.as_ref())
+    }
+
+    /// When the pods of a run of a job are ready. The first run has number 0.
+    #[must_use]
+    pub fn ready_time(&self, job: &Job, run: usize) -> ReadyTime {
+        let times = self.ready_times(job);
+        times.map_or(ReadyTime::After(0), |it| it.of_run(run))
+    }
+
+    /// Whether it matters when pods are ready. Costs the number of jobs.
+    #[must_use]
+    pub fn considers_readiness(&self) -> bool {
+        let mut jobs = self.jobs.iter();
+        self.wait_for_pods_ready.enable
+            || self.ready_seconds.is_some()
+            || jobs.any(|it| it.ready_seconds.is_some())
     }
 }
 
@@ -127,9 +161,12 @@ pub struct Job {
     /// Of a job that runs at the start: the seconds since its admission. Its pod sets have its flavors.
     #[serde(default)]
     pub ran_seconds: Option<i64>,
-    /// The seconds that it runs once it is admitted, whatever its flavors and the number of its pods.
+    /// The seconds that it runs once its pods are ready, whatever its flavors and the number of its pods.
     pub run_seconds: i64,
-    /// The most seconds of each run, enforced and known to backfill: a run that would be longer ends then.
+    /// When its pods are ready, by run; `None` is the default of the trace.
+    #[serde(default)]
+    pub ready_seconds: Option<ReadyTimes>,
+    /// The most seconds from the admission to the end of each run, enforced and known to backfill: a run that would be longer ends then.
     #[serde(default)]
     pub maximum_execution_time_seconds: Option<i64>,
     /// Its priority.
@@ -140,11 +177,25 @@ pub struct Job {
 }
 
 impl Job {
-    /// The seconds of a run: its run time, at most its limit.
+    /// The seconds of a run from its ready pods: its run time, at most its limit.
     #[must_use]
     pub fn run_s(&self) -> i64 {
-        let limit_s = self.maximum_execution_time_seconds.unwrap_or(i64::MAX);
-        self.run_seconds.min(limit_s)
+        self.run_seconds.min(self.limit_s())
+    }
+
+    /// The seconds from the admission to the end of a run whose work takes so long once its pods are ready; `None` if it does
+    /// not end.
+    pub(super) fn length_s(&self, ready: ReadyTime, work_s: i64) -> Option<i64> {
+        match (ready, self.maximum_execution_time_seconds) {
+            (ReadyTime::After(ready_s), _) => {
+                Some(ready_s.saturating_add(work_s).min(self.limit_s()))
+            }
+            (ReadyTime::Never, limit_s) => limit_s,
+        }
+    }
+
+    fn limit_s(&self) -> i64 {
+        self.maximum_execution_time_seconds.unwrap_or(i64::MAX)
     }
 
     /// When it was created, in seconds; negative before the start.

@@ -76,6 +76,7 @@ fn end_s(run: &Run, until_s: i64) -> i64 {
         RunEnd::Open => until_s,
         RunEnd::Finished(at_s) | RunEnd::Evicted(at_s) => at_s,
         RunEnd::Preempted(eviction) => eviction.released_at_s.unwrap_or(eviction.at_s),
+        RunEnd::NotReady(eviction) => eviction.released_at_s.unwrap_or(eviction.at_s),
     }
 }
 

@@ -3,10 +3,12 @@
 //! A job for which a cycle has found quota starts if its pods fit. If they fit after preemptions, it keeps its quota and waits
 //! until its victims have released their nodes. If they do not fit, it is out of its queue until nodes or quota change.
 
-use super::engine::Simulation;
 use super::job_state::Phase;
+use super::job_trace::Job;
 use super::node_placement::{NodePlacement, NodePlan, address};
+use super::pods_ready::release;
 use super::result::{EvictionReason, RunAssignment};
+use super::simulation::Simulation;
 use lockkeeper_preemption::Assignment;
 use std::sync::Arc;
 
@@ -77,6 +79,8 @@ impl Simulation<'_> {
         if let Some(job) = self.jobs.get_mut(index) {
             job.phase = Phase::Nominated;
         }
+        let created_s = self.trace.jobs.get(index).map_or(0, Job::created_s);
+        self.lifecycles.reserve(index, created_s);
         let victims = victims.into_iter().map(|it| (it, EvictionReason::Nodes));
         self.preempt(index, victims.collect(), stopped);
     }
@@ -92,7 +96,7 @@ impl Simulation<'_> {
         }
         if self.trace.grace_period_seconds == 0 {
             for victim in stopped {
-                self.release(victim);
+                release(self, victim);
                 is_changed = true;
             }
         }
@@ -144,6 +148,7 @@ impl Simulation<'_> {
         job.phase = Phase::Pending;
         self.usage.release(&mut job.held, now_s);
         self.state.release(job.workload);
+        self.lifecycles.withdraw(index);
         if let Some(placement) = &mut self.placement {
             placement.remove(index);
         }
@@ -157,7 +162,8 @@ impl Simulation<'_> {
         };
         self.state.remove(job.workload);
         let class = (job.queue, address(spec), spec.priority);
-        self.waiting.insert(class, spec.created_s(), index);
+        let order_time_s = self.order_time_s(index);
+        self.waiting.insert(class, order_time_s, index);
         self.queue_history.park();
     }
 }

@@ -1,7 +1,8 @@
 //! The use of each quota against its nominal amount.
 
-use super::job_trace::{JobTrace, PreemptedRun};
-use super::result::{QuotaUsage, RunEnd, Timeline};
+use super::job_trace::JobTrace;
+use super::lost_time::lost_s;
+use super::result::{QuotaUsage, Timeline};
 use super::usage_history::{UsageHistory, held_quota};
 use super::utilization::{nominal_steps, utilization};
 use serde::Serialize;
@@ -23,7 +24,7 @@ pub struct QuotaMetrics {
     pub peak: i64,
     /// The seconds in which the use was above the nominal quota.
     pub above_nominal_seconds: i64,
-    /// The amount times seconds of preempted runs that have to be repeated.
+    /// The amount times seconds of preempted and evicted runs that have to be repeated.
     pub wasted: i64,
 }
 
@@ -63,18 +64,15 @@ fn key(usage: &QuotaUsage) -> Key<'_> {
     (&usage.cluster_queue, &usage.flavor, &usage.resource)
 }
 
-/// The amounts times seconds of preempted runs that start again.
+/// The amounts times seconds of preempted and evicted runs that have to be repeated.
 fn wasted<'a>(trace: &'a JobTrace, timeline: &'a Timeline) -> BTreeMap<Key<'a>, i64> {
     let mut wasted = BTreeMap::new();
-    if trace.mode == PreemptedRun::Resume {
-        return wasted;
-    }
     for (job, history) in trace.jobs.iter().zip(&timeline.jobs) {
         for run in &history.runs {
-            let RunEnd::Preempted(eviction) = run.end else {
+            let lost_s = lost_s(run, trace.mode);
+            if lost_s == 0 {
                 continue;
-            };
-            let lost_s = eviction.at_s.saturating_sub(run.from_s);
+            }
             for (flavor, resource, amount) in held_quota(job, run) {
                 let sum: &mut i64 = wasted
                     .entry((&*job.cluster_queue, flavor, resource))

@@ -52,6 +52,13 @@ fn events(jobs: &[JobTimeline]) -> Vec<Event> {
                 RunEnd::Open => {}
                 RunEnd::Finished(at_s) => add(at_s, EventKind::Finished { job }),
                 RunEnd::Evicted(at_s) => add(at_s, EventKind::Released { job }),
+                RunEnd::NotReady(eviction) => {
+                    let reason = eviction.reason;
+                    add(eviction.at_s, EventKind::Evicted { job, reason });
+                    if let Some(at_s) = eviction.released_at_s {
+                        add(at_s, EventKind::Released { job });
+                    }
+                }
                 RunEnd::Preempted(eviction) => {
                     let (by, cycle) = (eviction.by, eviction.cycle);
                     add(eviction.at_s, EventKind::Preempted { job, by, cycle });

@@ -1,6 +1,8 @@
 //! The result of a simulation, and its JSON format.
 
+use super::pods_ready_stats::PodsReadyStats;
 use lockkeeper_preemption::PreemptionReason;
+use lockkeeper_preemption::requeue;
 use serde::ser::{SerializeSeq, SerializeStruct};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -10,13 +12,14 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// All jobs have finished.
+    /// All jobs have finished, or were deactivated.
     Drained,
-    /// Nothing is due any more, and some jobs are still pending.
+    /// Nothing is due any more, and some jobs are still pending, or wait without end for pods that are never ready.
     Stuck,
     /// The limit on cycles in one instant was reached: workloads preempt each other without end.
     Livelock,
-    /// The limit on preemptions was reached: workloads preempt each other without end, and time proceeds.
+    /// The limit on preemptions was reached: workloads preempt each other without end, and time proceeds. Or only jobs
+    /// remain whose pods are never ready, and which are requeued without end.
     Loop,
     /// Not simulated: the timeline is that of a real scheduler, until its record ends.
     Recorded,
@@ -68,6 +71,8 @@ pub struct Run {
     pub assignment: Arc<RunAssignment>,
     /// Its nodes, if its queue places jobs on nodes.
     pub nodes: Option<RunNodes>,
+    /// When its pods were ready, in seconds; `None` if they were not.
+    pub ready_at_s: Option<i64>,
     /// Its end.
     pub end: RunEnd,
 }
@@ -93,6 +98,8 @@ pub enum RunEnd {
     Finished(i64),
     /// The job was preempted.
     Preempted(Eviction),
+    /// The job was evicted because its pods were not ready in time.
+    NotReady(NotReadyEviction),
     /// The job lost its quota at this time for another reason, in seconds. Simulations have no such end.
     Evicted(i64),
 }
@@ -110,6 +117,25 @@ pub struct Eviction {
     pub reason: EvictionReason,
     /// When it released its quota, if it had a grace period and the period has ended.
     pub released_at_s: Option<i64>,
+}
+
+/// The end of a run whose pods were not ready in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotReadyEviction {
+    /// When it was evicted, in seconds.
+    pub at_s: i64,
+    /// The reason: the timeout, or the deactivation beyond the limit of requeueing.
+    pub reason: requeue::EvictionReason,
+    /// When it released its quota, if it had a grace period and the period has ended.
+    pub released_at_s: Option<i64>,
+}
+
+impl NotReadyEviction {
+    /// Whether the job is deactivated: it is not requeued.
+    #[must_use]
+    pub const fn is_deactivation(&self) -> bool {
+        matches!(self.reason, requeue::EvictionReason::Deactivated(_))
+    }
 }
 
 /// Why a job was preempted.
@@ -148,7 +174,7 @@ pub struct PlannedStart {
     /// The planned start, in seconds.
     pub starts_by_s: i64,
     /// Whether other queues cannot delay it. The job starts at that time at the latest, unless a job of higher priority
-    /// arrives, a preempted one returns, or the quota changes.
+    /// arrives, a preempted or requeued one returns, or the quota changes.
     pub is_guaranteed: bool,
 }
 
@@ -180,8 +206,25 @@ pub enum EventKind {
         /// The cycle.
         cycle: u64,
     },
-    /// A preempted job released its quota after its grace period.
+    /// A preempted or evicted job released its quota after its grace period.
     Released {
+        /// The job.
+        job: usize,
+    },
+    /// The pods of a job are ready, some time after its admission.
+    Ready {
+        /// The job.
+        job: usize,
+    },
+    /// A job was evicted because its pods were not ready in time.
+    Evicted {
+        /// The job.
+        job: usize,
+        /// The reason.
+        reason: requeue::EvictionReason,
+    },
+    /// An evicted job is in its queue again.
+    Requeued {
         /// The job.
         job: usize,
     },
@@ -216,8 +259,11 @@ pub struct Stats {
     pub preemptions: usize,
     /// The preemptions by reason.
     pub preemptions_by_reason: BTreeMap<&'static str, usize>,
-    /// The seconds of preempted runs that have to be repeated.
+    /// The seconds of preempted and evicted runs that have to be repeated.
     pub lost_seconds: i64,
+    /// What happened because pods were not ready. Left out of JSON if the trace does not say when they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods_ready: Option<PodsReadyStats>,
     /// The times from arrival to first admission.
     pub wait: WaitTimes,
 }
@@ -263,12 +309,19 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 struct InTimeline<'a, T>(&'a Timeline, T);
 
 impl Timeline {
-    /// Until when the use of quota counts, in seconds: the makespan, or the last event of a loop.
+    /// Until when the use of quota counts, in seconds: the makespan; or the last event of a loop, or of a trace that says when
+    /// pods are ready, because a job may be evicted after the last one finished.
     #[must_use]
     pub fn measured_until_s(&self) -> i64 {
-        let last_s = self.events.last().map(|it| it.at_s);
-        let last_s = last_s.filter(|_| self.outcome == Outcome::Loop);
-        last_s.unwrap_or(self.makespan_s)
+        let last = if self.outcome == Outcome::Loop {
+            self.events.last()
+        } else if self.stats.pods_ready.is_some() {
+            let mut events = self.events.iter();
+            events.rfind(|it| !matches!(it.kind, EventKind::Changed { .. }))
+        } else {
+            None
+        };
+        last.map_or(self.makespan_s, |it| it.at_s)
     }
 
     fn job_name(&self, job: usize) -> &str {
@@ -334,9 +387,10 @@ impl Serialize for InTimeline<'_, &Run> {
             RunEnd::Open => (0, "open"),
             RunEnd::Finished(at_s) => (at_s, "finished"),
             RunEnd::Preempted(eviction) => (eviction.at_s, "preempted"),
+            RunEnd::NotReady(eviction) => (eviction.at_s, "evicted"),
             RunEnd::Evicted(at_s) => (at_s, "evicted"),
         };
-        let mut object = serializer.serialize_struct("Run", 11)?;
+        let mut object = serializer.serialize_struct("Run", 12)?;
         object.serialize_field("from", &run.from_s)?;
         object.serialize_field("cycle", &run.cycle)?;
         object.serialize_field("flavors", &run.assignment.flavors)?;
@@ -346,12 +400,21 @@ impl Serialize for InTimeline<'_, &Run> {
         if let Some(nodes) = &run.nodes {
             object.serialize_field("nodes", &**nodes)?;
         }
+        if self.0.stats.pods_ready.is_some() {
+            object.serialize_field("ready", &run.ready_at_s)?;
+        }
         object.serialize_field("to", &to_s)?;
         object.serialize_field("end", end)?;
         if let RunEnd::Preempted(eviction) = run.end {
             object.serialize_field("by", self.0.job_name(eviction.by))?;
             object.serialize_field("reason", eviction.reason.as_str())?;
             object.serialize_field("endCycle", &eviction.cycle)?;
+            if let Some(released_at_s) = eviction.released_at_s {
+                object.serialize_field("released", &released_at_s)?;
+            }
+        }
+        if let RunEnd::NotReady(eviction) = run.end {
+            object.serialize_field("reason", eviction.reason.as_str())?;
             if let Some(released_at_s) = eviction.released_at_s {
                 object.serialize_field("released", &released_at_s)?;
             }
@@ -376,6 +439,9 @@ impl Serialize for InTimeline<'_, &Event> {
             }
             EventKind::Released { job } => (None, "released", timeline.job_name(job)),
             EventKind::Finished { job } => (None, "finished", timeline.job_name(job)),
+            EventKind::Ready { job } => (None, "ready", timeline.job_name(job)),
+            EventKind::Evicted { job, .. } => (None, "evicted", timeline.job_name(job)),
+            EventKind::Requeued { job } => (None, "requeued", timeline.job_name(job)),
             EventKind::Changed { queue } => {
                 let name = timeline.queues.get(queue).map_or("", String::as_str);
                 (None, "changed", name)
@@ -388,6 +454,9 @@ impl Serialize for InTimeline<'_, &Event> {
         list.serialize_element(name)?;
         if let EventKind::Preempted { by, .. } = self.1.kind {
             list.serialize_element(timeline.job_name(by))?;
+        }
+        if let EventKind::Evicted { reason, .. } = self.1.kind {
+            list.serialize_element(reason.as_str())?;
         }
         list.end()
     }

@@ -2,6 +2,7 @@
 
 use super::event_loop::event_loop;
 use super::job_trace::JobTrace;
+use super::pods_ready_stats::PodsReadyStats;
 use super::result::{Event, EventKind, Outcome, Timeline};
 use super::utilization::utilization;
 use std::fmt::{Result, Write};
@@ -14,13 +15,7 @@ use std::fmt::{Result, Write};
 /// Those of `out`.
 pub fn write_summary(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline) -> Result {
     let stats = &timeline.stats;
-    let outcome = match timeline.outcome {
-        Outcome::Drained => "drained: all jobs finished",
-        Outcome::Stuck => "stuck: some jobs stay pending",
-        Outcome::Livelock => "livelock: workloads preempt each other without end",
-        Outcome::Loop => "loop: workloads preempt each other without end, over time",
-        Outcome::Recorded => "recorded: the decisions of a scheduler",
-    };
+    let outcome = outcome_text(timeline);
     writeln!(out, "  outcome      {outcome}")?;
     writeln!(out, "  makespan     {} s", timeline.makespan_s)?;
     writeln!(out, "  cycles       {}", timeline.cycles)?;
@@ -39,6 +34,9 @@ pub fn write_summary(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline
         write!(out, "{separator}{reason} {count}")?;
     }
     writeln!(out)?;
+    if let Some(pods_ready) = &stats.pods_ready {
+        write_pods_ready(out, pods_ready)?;
+    }
     writeln!(out, "  lost         {} s", stats.lost_seconds)?;
     let wait = &stats.wait;
     writeln!(
@@ -48,6 +46,37 @@ pub fn write_summary(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline
     )?;
     write_usage(out, trace, timeline)?;
     write_event_loop(out, timeline)
+}
+
+fn outcome_text(timeline: &Timeline) -> &'static str {
+    let pods_ready = timeline.stats.pods_ready.as_ref();
+    let has_deactivated = pods_ready.is_some_and(|it| it.deactivated > 0);
+    match timeline.outcome {
+        Outcome::Drained if has_deactivated => "drained: all jobs finished or were deactivated",
+        Outcome::Drained => "drained: all jobs finished",
+        Outcome::Stuck if pods_ready.is_some() => {
+            "stuck: some jobs stay pending, or their pods are never ready"
+        }
+        Outcome::Stuck => "stuck: some jobs stay pending",
+        Outcome::Livelock => "livelock: workloads preempt each other without end",
+        Outcome::Loop if pods_ready.is_some_and(|it| it.requeues > 0) => {
+            "loop: workloads preempt each other or are requeued without end, over time"
+        }
+        Outcome::Loop => "loop: workloads preempt each other without end, over time",
+        Outcome::Recorded => "recorded: the decisions of a scheduler",
+    }
+}
+
+fn write_pods_ready(out: &mut impl Write, stats: &PodsReadyStats) -> Result {
+    write!(out, "  evictions    {}", stats.evictions)?;
+    for (at, (reason, count)) in stats.evictions_by_reason.iter().enumerate() {
+        let separator = if at == 0 { ": " } else { ", " };
+        write!(out, "{separator}{reason} {count}")?;
+    }
+    writeln!(out)?;
+    writeln!(out, "  requeues     {}", stats.requeues)?;
+    writeln!(out, "  deactivated  {}", stats.deactivated)?;
+    writeln!(out, "  not ready    {} s", stats.not_ready_seconds)
 }
 
 fn write_usage(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline) -> Result {
@@ -111,6 +140,11 @@ fn write_event(out: &mut impl Write, timeline: &Timeline, event: &Event) -> Resu
         }
         EventKind::Released { job } => writeln!(out, "    {} releases its quota", name(job)),
         EventKind::Finished { job } => writeln!(out, "    {} finishes", name(job)),
+        EventKind::Ready { job } => writeln!(out, "    the pods of {} are ready", name(job)),
+        EventKind::Evicted { job, reason } => {
+            writeln!(out, "    {} is evicted: {}", name(job), reason.as_str())
+        }
+        EventKind::Requeued { job } => writeln!(out, "    {} is requeued", name(job)),
         EventKind::Changed { queue } => {
             let queue = timeline.queues.get(queue).map_or("", String::as_str);
             writeln!(out, "    the quota of {queue} changes")

@@ -2,7 +2,9 @@
 
 use super::job_trace::{JobTrace, PreemptedRun, QuotaChange};
 use super::node_trace::TracePlacement;
+use super::ready_time::ReadyTimes;
 use lockkeeper_api::cluster_queue::{Backfill, QueueingStrategy};
+use lockkeeper_api::config::WaitForPodsReady;
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing};
 use serde::Deserialize;
 
@@ -19,6 +21,10 @@ pub struct TraceConfig {
     pub mode: Option<PreemptedRun>,
     /// The seconds for which a preempted job keeps its quota.
     pub grace_period_seconds: Option<i64>,
+    /// When the pods of jobs without times of their own are ready.
+    pub ready_seconds: Option<ReadyTimes>,
+    /// Eviction and requeueing of jobs whose pods are not ready in time.
+    pub wait_for_pods_ready: Option<WaitForPodsReady>,
     /// The limit on cycles in one instant.
     pub max_cycles_per_instant: Option<u64>,
     /// The limit on preemptions for each job.
@@ -50,6 +56,13 @@ impl TraceConfig {
         replace(
             &mut trace.grace_period_seconds,
             self.grace_period_seconds.as_ref(),
+        );
+        if self.ready_seconds.is_some() {
+            trace.ready_seconds.clone_from(&self.ready_seconds);
+        }
+        replace(
+            &mut trace.wait_for_pods_ready,
+            self.wait_for_pods_ready.as_ref(),
         );
         replace(
             &mut trace.max_cycles_per_instant,

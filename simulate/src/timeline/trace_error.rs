@@ -1,5 +1,6 @@
 //! Errors of traces.
 
+use lockkeeper_api::config::ConfigConflict;
 use lockkeeper_scenario::ScenarioError;
 
 /// Why a trace cannot be simulated. Each error names the field and the accepted values.
@@ -9,6 +10,14 @@ pub enum TraceError {
     /// A ClusterQueue, a cohort or a pod set is invalid.
     #[error(transparent)]
     Quota(#[from] ScenarioError),
+    /// Settings of `waitForPodsReady` conflict.
+    #[error("{key}: {conflict}")]
+    PodsReady {
+        /// The field path.
+        key: &'static str,
+        /// The conflict.
+        conflict: ConfigConflict,
+    },
     /// Two jobs have the same name.
     #[error("{at}: duplicate job name {name:?}; use unique names")]
     DuplicateJob {

@@ -64,6 +64,8 @@ fn released_at_s(trace: &JobTrace, run: &Run) -> Option<i64> {
         RunEnd::Finished(at_s) | RunEnd::Evicted(at_s) => Some(at_s),
         RunEnd::Preempted(eviction) if trace.grace_period_seconds == 0 => Some(eviction.at_s),
         RunEnd::Preempted(eviction) => eviction.released_at_s,
+        RunEnd::NotReady(eviction) if trace.grace_period_seconds == 0 => Some(eviction.at_s),
+        RunEnd::NotReady(eviction) => eviction.released_at_s,
     }
 }
 

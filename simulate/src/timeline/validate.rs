@@ -1,7 +1,8 @@
 //! Validates traces.
 
 use super::job_state::queues_without_quota;
-use super::job_trace::{Job, JobTrace};
+use super::job_trace::JobTrace;
+use super::ready_time::{ReadyTime, ReadyTimes};
 use super::trace_error::{TIME_MAX_S, TraceError};
 use lockkeeper_scenario::{check_pod_sets, check_queues, check_resource_groups};
 use std::collections::BTreeSet;
@@ -12,6 +13,12 @@ pub(super) fn validate(trace: &JobTrace) -> Result<(), TraceError> {
     check_queues(&trace.cohorts, &trace.cluster_queues)?;
     check_time(trace.grace_period_seconds, 0, || {
         "gracePeriodSeconds".to_owned()
+    })?;
+    check_ready_times(trace.ready_seconds.as_ref(), || "readySeconds".to_owned())?;
+    let pods_ready = trace.wait_for_pods_ready.check();
+    pods_ready.map_err(|conflict| TraceError::PodsReady {
+        key: conflict.keys().0,
+        conflict,
     })?;
     if trace.max_cycles_per_instant == 0 {
         return Err(TraceError::NoCycles);
@@ -49,7 +56,8 @@ fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceErro
         if let Some(limit_s) = job.maximum_execution_time_seconds {
             check_time(limit_s, 1, || at("maximumExecutionTimeSeconds"))?;
         }
-        check_start(job, index, !without_quota.contains(&*job.cluster_queue))?;
+        check_ready_times(job.ready_seconds.as_ref(), || at("readySeconds"))?;
+        check_start(trace, index, !without_quota.contains(&*job.cluster_queue))?;
         if job.pod_sets.is_empty() {
             return Err(TraceError::NoPodSet { at: at("podSets") });
         }
@@ -61,18 +69,22 @@ fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceErro
 }
 
 /// Checks the fields of a job that exists before the start.
-fn check_start(job: &Job, index: usize, needs_flavors: bool) -> Result<(), TraceError> {
+fn check_start(trace: &JobTrace, index: usize, needs_flavors: bool) -> Result<(), TraceError> {
+    let Some(job) = trace.jobs.get(index) else {
+        return Ok(());
+    };
     let at = |field: &str| format!("jobs[{index}].{field}");
     check_time(job.waited_seconds, 0, || at("waitedSeconds"))?;
     let Some(ran_s) = job.ran_seconds else {
         return Ok(());
     };
     check_time(ran_s, 0, || at("ranSeconds"))?;
-    if ran_s >= job.run_s() {
+    let length_s = job.length_s(trace.ready_time(job, 0), job.run_s());
+    if let Some(run_s) = length_s.filter(|it| ran_s >= *it) {
         return Err(TraceError::EndedBeforeStart {
             at: at("ranSeconds"),
             ran_s,
-            run_s: job.run_s(),
+            run_s,
         });
     }
     if job.arrival != 0 {
@@ -120,6 +132,23 @@ fn check_queue(
         at: at(),
         name: name.to_owned(),
     })
+}
+
+fn check_ready_times(
+    times: Option<&ReadyTimes>,
+    at: impl Fn() -> String,
+) -> Result<(), TraceError> {
+    let times = times.map_or(&[][..], ReadyTimes::times);
+    for (index, time) in times.iter().enumerate() {
+        let ReadyTime::After(seconds) = *time else {
+            continue;
+        };
+        check_time(seconds, 0, || match times {
+            [_] => at(),
+            _ => format!("{}[{index}]", at()),
+        })?;
+    }
+    Ok(())
 }
 
 fn check_time(value: i64, least: i64, at: impl Fn() -> String) -> Result<(), TraceError> {

@@ -9,7 +9,7 @@ pub(super) type JobClass = (NodeId, usize, i32);
 /// The waiting jobs, the longest waiting first in each class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitingJobs {
-    /// By class: the creation time in seconds, and the job.
+    /// By class: the time in queue order in seconds, and the job.
     classes: BTreeMap<JobClass, BTreeSet<(i64, usize)>>,
     /// The revision of the nodes for which the jobs were tried.
     tried: Option<u64>,
@@ -17,9 +17,9 @@ pub(super) struct WaitingJobs {
 
 impl WaitingJobs {
     /// Adds a job that does not fit.
-    pub(super) fn insert(&mut self, class: JobClass, created_s: i64, job: usize) {
+    pub(super) fn insert(&mut self, class: JobClass, order_time_s: i64, job: usize) {
         let jobs = self.classes.entry(class).or_default();
-        jobs.insert((created_s, job));
+        jobs.insert((order_time_s, job));
     }
 
     /// The next jobs are tried whatever the revision: quota has changed.

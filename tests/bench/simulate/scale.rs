@@ -73,6 +73,7 @@ fn job(number: usize, queue: &Arc<str>, pod_sets: &Arc<[PodSet]>) -> Job {
         waited_seconds: 0,
         ran_seconds: None,
         run_seconds: 1,
+        ready_seconds: None,
         maximum_execution_time_seconds: None,
         priority: 0,
         pod_sets: Arc::clone(pod_sets),
@@ -103,6 +104,7 @@ fn generator_jobs(trace: &JobTrace, count: u64) -> Vec<Job> {
                 jobs.push(Job {
                     arrival: i64::try_from(number).unwrap() * interval,
                     run_seconds,
+                    ready_seconds: None,
                     maximum_execution_time_seconds: None,
                     priority,
                     ..job(jobs.len(), &queue, &shared)
@@ -128,6 +130,7 @@ fn contended_jobs(trace: &JobTrace, count: u64) -> Vec<Job> {
         Job {
             arrival: i64::try_from(arrival_ms / 1_000).unwrap(),
             run_seconds: 60 + i64::try_from(rng.below(1_200_u64)).unwrap(),
+            ready_seconds: None,
             maximum_execution_time_seconds: None,
             priority,
             ..job(usize::try_from(number).unwrap(), queue, rng.pick(&sizes))

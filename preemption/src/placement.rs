@@ -17,6 +17,7 @@
 //! (`DoNotSchedule`) of kube-scheduler v1.37. Volumes and devices are not modelled.
 
 mod cluster;
+mod counted_pods;
 mod filter;
 mod fit;
 mod host;

@@ -1,10 +1,10 @@
 //! The pods around a preemptor, counted by topology domain.
 
 use super::cluster::Cluster;
-use super::host::Host;
-use super::inter_pod::{InterPodRejection, PodAffinityTerm, TopologySpread};
+use super::counted_pods::{CountedPods, is_selected};
+use super::inter_pod::{InterPodRejection, PodAffinityTerm};
 use super::labels::Labels;
-use super::pod::{Pod, Shape};
+use super::pod::Pod;
 use crate::ids::{HostId, PodId, ShapeId, SymbolId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,32 +34,6 @@ struct PodCounter<'a> {
     /// The number of pods in each domain. Domains of a spread constraint are complete, also those without pods.
     counts: BTreeMap<SymbolId, i64>,
     total: i64,
-}
-
-/// Which pods a counter counts.
-#[derive(Debug, PartialEq, Eq)]
-enum CountedPods<'a> {
-    /// Those that all terms select.
-    SelectedByAll {
-        topology_key: SymbolId,
-        terms: &'a [PodAffinityTerm],
-    },
-    /// Those that a term with this key selects.
-    SelectedByAny {
-        topology_key: SymbolId,
-        terms: &'a [PodAffinityTerm],
-    },
-    /// Those of these shapes: their anti-affinity selects a kind of pods.
-    OfShapes {
-        topology_key: SymbolId,
-        shapes: BTreeSet<ShapeId>,
-    },
-    /// Those that a spread constraint of a kind of pods selects.
-    Spread {
-        constraint: &'a TopologySpread,
-        namespace: SymbolId,
-        shape: ShapeId,
-    },
 }
 
 /// Pods of a preemptor with the same shape, namespace and labels.
@@ -414,83 +388,11 @@ impl<'a> InterPodTable<'a> {
     }
 }
 
-impl CountedPods<'_> {
-    /// The domain of a node; `None` if pods on the node are not counted.
-    fn domain(&self, cluster: &Cluster, host: &Host) -> Option<SymbolId> {
-        match self {
-            Self::SelectedByAll { topology_key, .. }
-            | Self::SelectedByAny { topology_key, .. }
-            | Self::OfShapes { topology_key, .. } => host.labels().get(*topology_key),
-            Self::Spread {
-                constraint, shape, ..
-            } => {
-                let shape = cluster.shape_of(*shape);
-                let domain = host.labels().get(constraint.topology_key);
-                domain.filter(|_| is_spread_over(cluster, shape, constraint, host))
-            }
-        }
-    }
-
-    fn contains(&self, cluster: &Cluster, pod: &Pod) -> bool {
-        let is_selected =
-            |it: &PodAffinityTerm| is_selected(cluster, it, pod.namespace(), pod.labels());
-        match self {
-            Self::SelectedByAll { terms, .. } => terms.iter().all(is_selected),
-            Self::SelectedByAny {
-                topology_key,
-                terms,
-            } => {
-                let mut terms = terms.iter().filter(|it| it.topology_key == *topology_key);
-                terms.any(is_selected)
-            }
-            Self::OfShapes { shapes, .. } => shapes.contains(&pod.shape()),
-            Self::Spread {
-                constraint,
-                namespace,
-                ..
-            } => {
-                let is_counted = !pod.is_terminating() && pod.namespace() == *namespace;
-                let selector = &constraint.selector;
-                // As in kube-scheduler (`countPodsMatchSelector`), an empty selector counts no pods.
-                is_counted
-                    && !selector.is_empty()
-                    && selector.matches(pod.labels(), cluster.symbols())
-            }
-        }
-    }
-}
-
 /// The different topology keys, in the order of the terms: that of the ids depends on earlier events.
 fn topology_keys(terms: &[PodAffinityTerm]) -> Vec<SymbolId> {
     let mut seen = BTreeSet::new();
     let keys = terms.iter().map(|it| it.topology_key);
     keys.filter(|it| seen.insert(*it)).collect()
-}
-
-/// Whether pods of a shape are spread over the domain of a node.
-///
-/// Source: kube-scheduler v1.37, `calPreFilterState` and `matchNodeInclusionPolicies`.
-fn is_spread_over(
-    cluster: &Cluster,
-    shape: &Shape,
-    constraint: &TopologySpread,
-    host: &Host,
-) -> bool {
-    let mut all = shape.inter_pod.spread.iter();
-    let symbols = cluster.symbols();
-    all.all(|it| host.labels().get(it.topology_key).is_some())
-        && (!constraint.honors_node_affinity || shape.selects(host, symbols))
-        && (!constraint.honors_node_taints || shape.untolerated_taint(host).is_none())
-}
-
-fn is_selected(
-    cluster: &Cluster,
-    term: &PodAffinityTerm,
-    namespace: SymbolId,
-    labels: &Labels,
-) -> bool {
-    let index = cluster.inter_pod();
-    index.is_selected(term, namespace, labels, cluster.symbols())
 }
 
 fn has_constraints(cluster: &Cluster, pod: PodId) -> bool {

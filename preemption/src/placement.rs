@@ -28,6 +28,7 @@ mod inter_pod_index;
 mod inter_pod_table;
 mod labels;
 mod overlay;
+mod placed_pods;
 mod pod;
 mod resource_vec;
 mod used_ids;
@@ -42,6 +43,7 @@ pub use inter_pod_fit::place_beside_pods;
 pub use inter_pod_table::InterPodTable;
 pub use labels::{LabelCondition, Labels, Requirement, Selector, SymbolTable};
 pub use overlay::{FreeResources, Mark, Overlay};
+pub use placed_pods::PlacedPods;
 pub use pod::{
     Affinity, AffinityTerm, Pod, PodPreemption, PodSpec, Shape, Toleration, TolerationCondition,
 };

@@ -6,9 +6,8 @@ use super::hypothetical_pods;
 use super::preemptor::Preemptor;
 use super::reason::Conflict;
 use crate::amount::Amount;
-use crate::ids::{HostId, PodId, ResourceId, UnitId};
-use crate::placement::{FreeResources, InterPodCounts, InterPodRejection, Overlay, Pod};
-use std::collections::BTreeSet;
+use crate::ids::{HostId, ResourceId, UnitId};
+use crate::placement::{FreeResources, InterPodCounts, Overlay, PlacedPods, Pod};
 
 /// The free resources without the potential victims, with the preemptor placed, and with reprieved units put back.
 pub(super) struct Reprieve<'a> {
@@ -17,10 +16,8 @@ pub(super) struct Reprieve<'a> {
     /// The resources that the preemptor requests on each of its nodes, sorted. On other nodes, and for other
     /// resources, no unit is in its way.
     requested: Vec<(HostId, ResourceId)>,
-    /// The pods around the preemptor, if they restrict it.
-    counts: Option<InterPodCounts<'a>>,
-    /// The pods of the preemptor on their nodes, in order; one of each kind on a node if the order has no effect.
-    restricted: Vec<(PodId, HostId)>,
+    /// The pods around the preemptor and its own, if others restrict it.
+    around: Option<(InterPodCounts<'a>, PlacedPods)>,
 }
 
 impl<'a> Reprieve<'a> {
@@ -28,7 +25,7 @@ impl<'a> Reprieve<'a> {
     pub(super) fn new(
         state: &'a GangCluster,
         mut overlay: Overlay<'a, PriorityCutoff<'a>>,
-        mut counts: Option<InterPodCounts<'a>>,
+        counts: Option<InterPodCounts<'a>>,
         preemptor: Preemptor<'_>,
         placement: &[Option<HostId>],
     ) -> Self {
@@ -44,15 +41,15 @@ impl<'a> Reprieve<'a> {
         // Sorted by node first: `try_reprieve` searches the range of a node.
         requested.sort_unstable();
         requested.dedup();
-        let restricted = counts
-            .as_mut()
-            .map(|it| add_preemptor(it, preemptor.pods, placement));
+        let around = counts.map(|mut counts| {
+            let placed = PlacedPods::add(&mut counts, preemptor.pods, placement);
+            (counts, placed)
+        });
         Self {
             state,
             overlay,
             requested,
-            counts,
-            restricted: restricted.unwrap_or_default(),
+            around,
         }
     }
 
@@ -65,8 +62,8 @@ impl<'a> Reprieve<'a> {
 
     /// Whether a reprieved unit may make room for another one: by affinity or topology spread.
     pub(super) fn may_help_others(&self) -> bool {
-        let counts = self.counts.as_ref();
-        counts.is_some_and(|it| !it.table().is_order_irrelevant())
+        let placed = self.around.as_ref();
+        placed.is_some_and(|(_, it)| it.may_need_others())
     }
 
     /// Puts a unit back if every pod of the preemptor still fits. Otherwise returns a node and why there is no room for both.
@@ -106,65 +103,16 @@ impl<'a> Reprieve<'a> {
     }
 
     fn add_to_counts(&mut self, unit: UnitId) -> Result<(), (HostId, Conflict)> {
-        let Some(counts) = &mut self.counts else {
+        let Some((counts, placed)) = &mut self.around else {
             return Ok(());
         };
         let mark = counts.mark();
         hypothetical_pods::add_unit(self.state, counts, unit);
-        let is_order_irrelevant = counts.table().is_order_irrelevant();
-        let conflict = if is_order_irrelevant {
-            let mut pods = self.restricted.iter();
-            pods.find_map(|(pod, host)| Some((*host, counts.rejection_of_added(*pod, *host)?)))
-        } else {
-            conflict_in_order(counts, &self.restricted)
-        };
+        let conflict = placed.conflict(counts, mark);
         let Some((host, rejection)) = conflict else {
             return Ok(());
         };
         counts.roll_back(mark);
         Err((host, Conflict::Pods(rejection)))
     }
-}
-
-/// The first pod of a preemptor, all of which are added, that could not start beside those before it. The first pod with an
-/// affinity to the others, for example, can start only while no such pod runs elsewhere.
-fn conflict_in_order(
-    counts: &mut InterPodCounts<'_>,
-    pods: &[(PodId, HostId)],
-) -> Option<(HostId, InterPodRejection)> {
-    let mark = counts.mark();
-    for (pod, host) in pods {
-        counts.remove(*pod, *host);
-    }
-    let mut conflict = None;
-    for (pod, host) in pods {
-        if let Some(rejection) = counts.rejection_of(*pod, *host) {
-            conflict = Some((*host, rejection));
-            break;
-        }
-        counts.add(*pod, *host);
-    }
-    counts.roll_back(mark);
-    conflict
-}
-
-/// Adds the pods of a preemptor. Returns those that have to be checked again when others are added.
-fn add_preemptor(
-    counts: &mut InterPodCounts<'_>,
-    pods: &[PodId],
-    placement: &[Option<HostId>],
-) -> Vec<(PodId, HostId)> {
-    let is_order_irrelevant = counts.table().is_order_irrelevant();
-    let mut kinds = BTreeSet::new();
-    let mut restricted = Vec::new();
-    for (pod, host) in pods.iter().zip(placement) {
-        let Some(host) = *host else {
-            continue;
-        };
-        counts.add(*pod, host);
-        if !is_order_irrelevant || kinds.insert((counts.table().kind_of(*pod), host)) {
-            restricted.push((*pod, host));
-        }
-    }
-    restricted
 }

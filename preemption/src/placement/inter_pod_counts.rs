@@ -67,6 +67,15 @@ impl<'a> InterPodCounts<'a> {
         }
     }
 
+    /// The domains in which pods were added or removed since a mark.
+    pub(super) fn changed_since(
+        &self,
+        mark: CountsMark,
+    ) -> impl Iterator<Item = (CounterId, SymbolId)> + '_ {
+        let changed = self.journal.get(mark.0..).unwrap_or_default();
+        changed.iter().map(|it| (it.0, it.1))
+    }
+
     /// Why a pod of the preemptor, which is not added yet, cannot run on a node; `None` if it can.
     ///
     /// Source: kube-scheduler v1.37, `Filter` of `InterPodAffinity` and of `PodTopologySpread`.
@@ -78,8 +87,7 @@ impl<'a> InterPodCounts<'a> {
 
     /// Why a pod of the preemptor that is added to a node already could not be there beside the others, if only anti-affinity
     /// restricts it; `None` if it could.
-    #[must_use]
-    pub fn rejection_of_added(&self, pod: PodId, host: HostId) -> Option<InterPodRejection> {
+    pub(super) fn rejection_of_added(&self, pod: PodId, host: HostId) -> Option<InterPodRejection> {
         let mut rules = self.table.rules(pod).iter();
         rules.find_map(|rule| self.rejection_by(rule, pod, host, 1))
     }

@@ -34,6 +34,8 @@ struct PodCounter<'a> {
     /// The number of pods in each domain. Domains of a spread constraint are complete, also those without pods.
     counts: BTreeMap<SymbolId, i64>,
     total: i64,
+    /// How many domains of a spread constraint have each number of pods; empty for others.
+    histogram: BTreeMap<i64, usize>,
 }
 
 /// Pods of a preemptor with the same shape, namespace and labels.
@@ -66,6 +68,17 @@ pub(super) enum PodRule {
         max_skew: i64,
         min_domains: usize,
     },
+}
+
+impl PodCounter<'_> {
+    fn fill_histogram(&mut self) {
+        if let CountedPods::Spread { .. } = self.counted {
+            for count in self.counts.values() {
+                let domains = self.histogram.entry(*count).or_default();
+                *domains = domains.saturating_add(1);
+            }
+        }
+    }
 }
 
 impl PodRule {
@@ -111,6 +124,9 @@ impl<'a> InterPodTable<'a> {
         for pod in bound.chain(reserved).chain(pods.iter().copied()) {
             table.count_pod(pod);
         }
+        for counter in &mut table.counters {
+            counter.fill_histogram();
+        }
         Some(table)
     }
 
@@ -120,8 +136,7 @@ impl<'a> InterPodTable<'a> {
     }
 
     /// A number for pods of the preemptor that differ in nothing that decides about placement.
-    #[must_use]
-    pub fn kind_of(&self, pod: PodId) -> usize {
+    pub(super) fn kind_of(&self, pod: PodId) -> usize {
         self.kind_of.get(&pod).copied().unwrap_or_default()
     }
 
@@ -131,8 +146,7 @@ impl<'a> InterPodTable<'a> {
     }
 
     /// Whether only anti-affinity restricts the pods of the preemptor: then their order has no effect.
-    #[must_use]
-    pub fn is_order_irrelevant(&self) -> bool {
+    pub(super) fn is_order_irrelevant(&self) -> bool {
         let mut rules = self.kinds.iter().flat_map(|it| &it.rules);
         rules.all(PodRule::is_monotone)
     }
@@ -145,6 +159,15 @@ impl<'a> InterPodTable<'a> {
 
     pub(super) fn counters_of(&self, pod: PodId) -> &[CounterId] {
         self.counted.get(&pod).map_or(&[], |it| it)
+    }
+
+    /// The domains that must be empty for a pod on a node, each with its counter.
+    pub(super) fn excluding_domains(&self, pod: PodId, host: HostId) -> Vec<(CounterId, SymbolId)> {
+        let domains = self.rules(pod).iter().filter_map(|rule| match rule {
+            PodRule::Without { counter, .. } => Some((*counter, self.domain(*counter, host)?)),
+            _ => None,
+        });
+        domains.collect()
     }
 
     pub(super) const fn cluster(&self) -> &'a Cluster {
@@ -171,17 +194,8 @@ impl<'a> InterPodTable<'a> {
 
     /// For each counter of a spread constraint, how many domains have each number of bound pods; empty for others.
     pub(super) fn histograms(&self) -> Vec<BTreeMap<i64, usize>> {
-        let histogram = |counter: &PodCounter| {
-            let mut domains = BTreeMap::new();
-            if let CountedPods::Spread { .. } = counter.counted {
-                for count in counter.counts.values() {
-                    let slot: &mut usize = domains.entry(*count).or_default();
-                    *slot = slot.saturating_add(1);
-                }
-            }
-            domains
-        };
-        self.counters.iter().map(histogram).collect()
+        let counters = self.counters.iter();
+        counters.map(|it| it.histogram.clone()).collect()
     }
 
     /// Whether a counter knows a domain: always, except for spread constraints.
@@ -359,6 +373,7 @@ impl<'a> InterPodTable<'a> {
             domains,
             counts,
             total: 0,
+            histogram: BTreeMap::new(),
         });
         self.counters.len().saturating_sub(1)
     }

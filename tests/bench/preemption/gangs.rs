@@ -7,10 +7,10 @@ use lockkeeper_preemption::gang::{
     GroupSpec, MemberSpec, PreemptionRequest, PreemptionUnitKind,
 };
 use lockkeeper_preemption::placement::{
-    HostSpec, LabelCondition, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape,
-    Strategy,
+    HostSpec, InterPodConstraints, LabelCondition, Labels, PodAffinityTerm, PodPreemption, PodSpec,
+    Requirement, Selector, Shape, Strategy, TopologySpread,
 };
-use lockkeeper_preemption::{Amount, GroupId, PodId, ResourceId, ShapeId};
+use lockkeeper_preemption::{Amount, GroupId, PodId, ResourceId, ShapeId, SymbolId};
 
 const PODS_A_NODE: usize = 10;
 const GANG: usize = 256;
@@ -23,10 +23,36 @@ struct FullNodes {
     cluster: GangCluster,
     cpu: ResourceId,
     memory: ResourceId,
+    restriction: Restriction,
+}
+
+/// What the pods of a preemptor require of other pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Restriction {
+    #[default]
+    None,
+    /// Each on a node without another one of them, and without the fourth of the running pods that have the label `a`.
+    Apart,
+    /// Evenly over three zones.
+    Spread,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Setup {
+    strategy: Strategy,
+    is_protected: bool,
+    is_mixed: bool,
+    restriction: Restriction,
 }
 
 impl FullNodes {
-    fn new(nodes: usize, strategy: Strategy, is_protected: bool) -> Self {
+    fn new(nodes: usize, setup: Setup) -> Self {
+        let Setup {
+            strategy,
+            is_protected,
+            ..
+        } = setup;
         let mut gang_cluster = GangCluster::new(GangOptions {
             strategy,
             ..GangOptions::default()
@@ -39,12 +65,13 @@ impl FullNodes {
             cluster: gang_cluster,
             cpu,
             memory,
+            restriction: setup.restriction,
         };
         if is_protected {
             full.protect();
         }
         let mut random = Random(7);
-        let shape = full.pod_template(CPU_MILLI / 10);
+        let shape = full.pod_template(CPU_MILLI / 10, InterPodConstraints::default());
         let app = full.cluster.symbol("app");
         let values = ["a", "b", "c", "d"].map(|it| full.cluster.symbol(it));
         let hosts: Vec<_> = (0..nodes).map(|at| full.host(at)).collect();
@@ -96,23 +123,82 @@ impl FullNodes {
             (self.memory, Amount::new(128 * GIB)),
             (ResourceId::PODS, Amount::new(110)),
         ];
+        let labels = self.node_labels(at);
         self.cluster.set_host(HostSpec {
             name: &format!("node-{at:05}"),
             position: u32::try_from(at).unwrap(),
             allocatable,
-            labels: Labels::default(),
+            labels,
             taints: vec![],
             is_unschedulable: false,
         })
     }
 
-    fn pod_template(&mut self, cpu_milli: i64) -> ShapeId {
+    /// The name and one of three zones.
+    fn node_labels(&mut self, at: usize) -> Labels {
+        if self.restriction == Restriction::None {
+            return Labels::default();
+        }
+        let cluster = &mut self.cluster;
+        let host = (
+            cluster.symbol("host"),
+            cluster.symbol(&format!("node-{at}")),
+        );
+        let zone = (
+            cluster.symbol("zone"),
+            cluster.symbol(&format!("zone-{}", at % 3)),
+        );
+        Labels::from_pairs([host, zone])
+    }
+
+    /// The pods with this label.
+    fn selector(&mut self, app: &str) -> Selector {
+        let key = self.cluster.symbol("app");
+        let value = self.cluster.symbol(app);
+        let condition = LabelCondition::In(Box::new([value]));
+        Selector(Box::new([Requirement { key, condition }]))
+    }
+
+    fn term(&mut self, app: &str, topology_key: SymbolId) -> PodAffinityTerm {
+        PodAffinityTerm {
+            topology_key,
+            namespaces: Box::new([self.cluster.symbol("default")]),
+            namespace_selector: None,
+            selector: self.selector(app),
+        }
+    }
+
+    /// What the pods of the preemptor require of other pods.
+    fn inter_pod(&mut self) -> InterPodConstraints {
+        let (host, zone) = (self.cluster.symbol("host"), self.cluster.symbol("zone"));
+        match self.restriction {
+            Restriction::None => InterPodConstraints::default(),
+            Restriction::Apart => InterPodConstraints {
+                anti_affinity: Box::new([self.term("train", host), self.term("a", host)]),
+                ..InterPodConstraints::default()
+            },
+            Restriction::Spread => InterPodConstraints {
+                spread: Box::new([TopologySpread {
+                    topology_key: zone,
+                    selector: self.selector("train"),
+                    max_skew: 1,
+                    min_domains: 1,
+                    honors_node_affinity: true,
+                    honors_node_taints: false,
+                }]),
+                ..InterPodConstraints::default()
+            },
+        }
+    }
+
+    fn pod_template(&mut self, cpu_milli: i64, inter_pod: InterPodConstraints) -> ShapeId {
         let requests = vec![
             (self.cpu, Amount::new(cpu_milli)),
             (self.memory, Amount::new(GIB)),
         ];
         self.cluster.shape(Shape {
             requests,
+            inter_pod,
             ..Shape::default()
         })
     }
@@ -135,14 +221,16 @@ impl FullNodes {
     }
 
     fn pending(&mut self, name: &str, cpu_milli: i64, group: Option<GroupId>) -> PodId {
-        let shape = self.pod_template(cpu_milli);
+        let inter_pod = self.inter_pod();
+        let shape = self.pod_template(cpu_milli, inter_pod);
+        let app = (self.cluster.symbol("app"), self.cluster.symbol("train"));
         self.cluster.set_pod(MemberSpec {
             pod: PodSpec {
                 namespace: "default",
                 name,
                 host: None,
                 shape,
-                labels: Labels::default(),
+                labels: Labels::from_pairs([app]),
                 priority: PRIORITY,
                 preemption: PodPreemption::LowerPriority,
                 started_at_ns: None,
@@ -179,22 +267,42 @@ pub fn print_table() {
         "on nodes", "nodes", "running", "core us", "victims", "MB req", "alloc"
     );
     for nodes in [1_000, 5_000, 20_000] {
-        gang("gang of 256", nodes, Strategy::FirstFit, false, false);
+        gang("gang of 256", nodes, Setup::default());
     }
-    gang("protected", 5_000, Strategy::FirstFit, true, false);
-    gang("best fit", 5_000, Strategy::BestFit, false, false);
-    gang("256 different pods", 5_000, Strategy::FirstFit, false, true);
+    let protected = Setup {
+        is_protected: true,
+        ..Setup::default()
+    };
+    gang("protected", 5_000, protected);
+    let best_fit = Setup {
+        strategy: Strategy::BestFit,
+        ..Setup::default()
+    };
+    gang("best fit", 5_000, best_fit);
+    let mixed = Setup {
+        is_mixed: true,
+        ..Setup::default()
+    };
+    gang("256 different pods", 5_000, mixed);
+    let with = |restriction| Setup {
+        restriction,
+        ..Setup::default()
+    };
+    gang("anti-affinity", 5_000, with(Restriction::Apart));
+    gang("topology spread", 5_000, with(Restriction::Spread));
     for nodes in [1_000, 5_000] {
-        pods(nodes, false);
-        pods(nodes, true);
+        pods("a pod", nodes, Setup::default());
+        pods("a pod, protected", nodes, protected);
+        pods("a pod, anti-affinity", nodes, with(Restriction::Apart));
+        pods("a pod, topology spread", nodes, with(Restriction::Spread));
     }
 }
 
-fn gang(what: &str, nodes: usize, strategy: Strategy, is_protected: bool, is_mixed: bool) {
+fn gang(what: &str, nodes: usize, setup: Setup) {
     let mut full = None;
-    let memory = bytes(|| full = Some(FullNodes::new(nodes, strategy, is_protected)));
+    let memory = bytes(|| full = Some(FullNodes::new(nodes, setup)));
     let mut full = full.unwrap();
-    let (group, pods) = full.gang(is_mixed);
+    let (group, pods) = full.gang(setup.is_mixed);
     let ask = PreemptionRequest {
         pods: &pods,
         group: Some(group),
@@ -212,9 +320,9 @@ fn gang(what: &str, nodes: usize, strategy: Strategy, is_protected: bool, is_mix
 }
 
 /// A hundred single pods, one after another.
-fn pods(nodes: usize, is_protected: bool) {
+fn pods(what: &str, nodes: usize, setup: Setup) {
     const PREEMPTORS: usize = 100;
-    let mut full = FullNodes::new(nodes, Strategy::FirstFit, is_protected);
+    let mut full = FullNodes::new(nodes, setup);
     let memory = 0;
     let pods: Vec<PodId> = (0..PREEMPTORS)
         .map(|at| {
@@ -240,11 +348,6 @@ fn pods(nodes: usize, is_protected: bool) {
     let count = allocations(|| {
         each(&pods);
     });
-    let what = if is_protected {
-        "a pod, protected"
-    } else {
-        "a pod"
-    };
     let each = |all: usize| all / PREEMPTORS;
     row(
         what,
@@ -264,7 +367,7 @@ fn row(what: &str, nodes: usize, us: f64, victims: usize, memory: usize, count: 
 
 /// Decides on a single pod this many times without output, for counting instructions.
 pub fn run_pod_only(nodes: usize, times: usize) {
-    let mut full = FullNodes::new(nodes, Strategy::FirstFit, false);
+    let mut full = FullNodes::new(nodes, Setup::default());
     let pods = [full.pending("pod", 8_000, None)];
     let ask = PreemptionRequest {
         pods: &pods,
@@ -277,7 +380,7 @@ pub fn run_pod_only(nodes: usize, times: usize) {
 
 /// Decides on a gang this many times without output, for counting instructions.
 pub fn run_only(nodes: usize, times: usize) {
-    let mut full = FullNodes::new(nodes, Strategy::FirstFit, false);
+    let mut full = FullNodes::new(nodes, Setup::default());
     let (group, pods) = full.gang(false);
     let ask = PreemptionRequest {
         pods: &pods,

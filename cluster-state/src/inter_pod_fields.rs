@@ -10,6 +10,10 @@ use lockkeeper_preemption::placement::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The most terms, requirements and values of a pod's constraints on other pods. Those of a new pod are compared with all pods,
+/// those of a bound pod are stored, and any tenant can write them.
+pub(crate) const CONSTRAINTS_LEN_MAX: usize = 1_000;
+
 /// The namespace and the labels of a pod.
 #[derive(Clone, Copy, Debug)]
 pub struct PodIdentity<'a> {

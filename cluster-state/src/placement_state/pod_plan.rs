@@ -4,7 +4,7 @@ use super::request::{PlacementPodSet, PlacementRequest};
 use super::resource_names::SplitRequests;
 use super::workload_entry::{Reservation, pod_group, policy};
 use crate::core_labels::{has_label, labels};
-use crate::inter_pod_fields::{PodIdentity, constraints_len};
+use crate::inter_pod_fields::{CONSTRAINTS_LEN_MAX, PodIdentity, constraints_len};
 use crate::pod_requests::pod_requests;
 use crate::scheduling_fields::{pod_shape, toleration};
 use k8s_openapi::api::core::v1::PodSpec;
@@ -17,10 +17,6 @@ use std::collections::BTreeMap;
 
 /// The most pods of a workload. Kubernetes supports 150,000 pods in a cluster.
 const PODS_MAX: usize = 150_000;
-
-/// The most terms, requirements and values of the constraints on other pods. Each is compared with all pods, and any tenant can
-/// write them.
-const CONSTRAINTS_LEN_MAX: usize = 1_000;
 
 /// A pod set with the shape of its pods.
 pub(super) struct PodSetShape<'a> {

@@ -2,13 +2,13 @@
 
 use super::resource_names::SplitRequests;
 use crate::core_labels::labels;
-use crate::inter_pod_fields::PodIdentity;
+use crate::inter_pod_fields::{CONSTRAINTS_LEN_MAX, PodIdentity, constraints_len};
 use crate::pod_requests::pod_requests;
 use crate::scheduling_fields::pod_shape;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use lockkeeper_preemption::gang::GangCluster;
-use lockkeeper_preemption::placement::{Labels, PodPreemption};
+use lockkeeper_preemption::placement::{InterPodConstraints, Labels, PodPreemption};
 use lockkeeper_preemption::{Amount, HostId, ShapeId};
 use std::collections::BTreeMap;
 
@@ -54,6 +54,9 @@ impl PodValues {
             labels: pod.metadata.labels.as_ref(),
         };
         let mut shape = pod_shape(cluster, identity, spec);
+        if constraints_len(&shape.inter_pod) > CONSTRAINTS_LEN_MAX {
+            shape.inter_pod = InterPodConstraints::default();
+        }
         let requests = pod_requests(&pod.metadata, spec).unwrap_or_default();
         let requests = SplitRequests::new(cluster, requests);
         shape.requests.extend(requests.known);

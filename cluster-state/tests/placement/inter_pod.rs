@@ -384,3 +384,24 @@ fn too_many_terms_are_rejected() {
     );
     assert_eq!(plan(&mut state, &with(&values[1..]), 1), "fits a1:1");
 }
+
+#[test]
+fn too_many_terms_of_a_bound_pod_are_ignored() {
+    let mut state = state(&["a1"]);
+    let terms = |count| -> Vec<Value> { vec![term("train", ZONE); count] };
+    let guard = |count| {
+        running(
+            "guard",
+            "a1",
+            50,
+            "web",
+            &affinity("podAntiAffinity", &terms(count)),
+        )
+    };
+    let wants = template("train", &json!({}));
+    // A term with one label, its value and a namespace counts four times.
+    set_pods(&mut state, [guard(250)]);
+    assert!(plan(&mut state, &wants, 1).starts_with("infeasible"));
+    set_pods(&mut state, [guard(251)]);
+    assert_eq!(plan(&mut state, &wants, 1), "fits a1:1");
+}

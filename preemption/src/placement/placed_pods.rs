@@ -6,13 +6,16 @@ use super::inter_pod_table::CounterId;
 use crate::ids::{HostId, PodId, SymbolId};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The pods that must be alone in a domain.
+type PodsByDomain = BTreeMap<(CounterId, SymbolId), Vec<(PodId, HostId)>>;
+
 /// The pods of a preemptor that other pods restrict, on their nodes.
 #[derive(Debug)]
 pub struct PlacedPods {
     /// In order.
     pods: Vec<(PodId, HostId)>,
     /// If only anti-affinity restricts them: a pod for each domain that some pods must not be in.
-    by_domain: Option<BTreeMap<(CounterId, SymbolId), Vec<(PodId, HostId)>>>,
+    by_domain: Option<PodsByDomain>,
 }
 
 impl PlacedPods {
@@ -31,7 +34,7 @@ impl PlacedPods {
         }
         let table = counts.table();
         let by_domain = table.is_order_irrelevant().then(|| {
-            let mut by_domain: BTreeMap<_, Vec<_>> = BTreeMap::new();
+            let mut by_domain = PodsByDomain::new();
             let mut kinds = BTreeSet::new();
             for (pod, host) in &pods {
                 if !kinds.insert((table.kind_of(*pod), *host)) {

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::explain::json_answer;
-use super::fixture::ControllerFixture;
 use super::placement::{add_nodes, on_small_nodes, open, run_unmanaged, stop};
 use super::pods::{is_gated, is_running, pod};
 use super::{Trial, render};

@@ -2,9 +2,10 @@
 
 use crate::amount_text::{amount_text, percent_text};
 use crate::cohort_tree::draw_bar;
-use crate::content_security::{STYLE, policy_without_script};
+use crate::content_security::policy_without_script;
 use crate::markup_text::permitted_text;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use crate::page_head::PageHead;
+use maud::{DOCTYPE, Markup, html};
 
 /// The most rows of a table.
 const ROWS_MAX: usize = 500;
@@ -73,18 +74,15 @@ pub fn render_decision(report: &DecisionReport) -> String {
 
 fn page(report: &DecisionReport) -> Markup {
     let title = format!("Workload {}", report.subject);
+    let head = PageHead {
+        title: &title,
+        policy: &policy_without_script(),
+        generator: "lockkeeper explain",
+    };
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy_without_script());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content="lockkeeper explain";
-                link rel="icon" href="data:,";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head.markup())
             body {
                 a.skip href="#main" { "Skip to content" }
                 header { h1 { (title) } p { (report.summary) } }

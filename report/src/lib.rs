@@ -20,6 +20,7 @@ mod legend;
 mod markup_text;
 mod node_rows;
 mod page;
+mod page_head;
 mod plot;
 mod plot_set;
 mod quota_steps;

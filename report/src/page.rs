@@ -2,7 +2,8 @@
 
 use crate::amount_text::number_text;
 use crate::comparison::comparison_table;
-use crate::content_security::{SCRIPT, STYLE, policy};
+use crate::content_security::{SCRIPT, policy};
+use crate::page_head::PageHead;
 use crate::plot::Plot;
 use crate::simulation::Simulation;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -19,18 +20,15 @@ pub(crate) fn page(
     };
     let workloads = simulations.iter().map(|it| it.trace.jobs.len());
     let workloads = i64::try_from(workloads.sum::<usize>()).unwrap_or(i64::MAX);
+    let head = PageHead {
+        title: &title,
+        policy: &policy(),
+        generator: "lockkeeper simulate",
+    };
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content="lockkeeper simulate";
-                link rel="icon" href="data:,";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head.markup())
             body {
                 a.skip href="#main" { "Skip to content" }
                 header {

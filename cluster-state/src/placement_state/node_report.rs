@@ -1,11 +1,11 @@
 //! What each node has for the pods of a request, for answers to users.
 
 use super::obstacles::node_obstacle;
+use super::plan::with_pods;
 use super::pod_plan::{PodPlan, pod_set_shapes};
 use super::request::PlacementRequest;
 use super::surrounding_pods;
 use super::unit_store::UnitStore;
-use super::workload_entry::object_key;
 use crate::quantities::quantity;
 use lockkeeper_preemption::ResourceId;
 use lockkeeper_preemption::gang::GangCluster;
@@ -35,15 +35,9 @@ pub(super) fn node_reports(
     let Ok(pod_sets) = pod_set_shapes(&mut store.cluster, request) else {
         return Vec::new();
     };
-    let key = object_key(request.namespace, request.name);
-    let changed = std::mem::take(&mut store.changed);
-    let reservations = store.take_reservations(&key);
-    let pod_plan = PodPlan::add(&mut store.cluster, request, pod_sets);
-    let reports = reports_of(&store.cluster, request, &pod_plan);
-    pod_plan.remove(&mut store.cluster);
-    store.add_reservations(&key, reservations.into_iter());
-    store.changed = changed;
-    reports
+    with_pods(store, request, pod_sets, |store, pod_plan| {
+        reports_of(&store.cluster, request, pod_plan)
+    })
 }
 
 fn reports_of(

@@ -1,7 +1,7 @@
 //! Plans: the core's decision on a request, with the names of nodes, workloads and pods.
 
 use super::obstacles;
-use super::pod_plan::{PodPlan, pod_set_shapes};
+use super::pod_plan::{PodPlan, PodSetShape, pod_set_shapes};
 use super::request::{PlacementDecision, PlacementOutcome, PlacementRequest, Victim};
 use super::unit_store::UnitStore;
 use super::workload_entry::{object_key, split_key};
@@ -11,8 +11,7 @@ use lockkeeper_preemption::gang::{
 };
 use std::collections::BTreeSet;
 
-/// Decides on a request. The pods of the request are in the core only during the decision, and reservations of the
-/// workload only before and after.
+/// Decides on a request.
 pub(super) fn plan(store: &mut UnitStore, request: &PlacementRequest<'_>) -> PlacementDecision {
     let pod_sets = match pod_set_shapes(&mut store.cluster, request) {
         Ok(pod_sets) => pod_sets,
@@ -23,16 +22,28 @@ pub(super) fn plan(store: &mut UnitStore, request: &PlacementRequest<'_>) -> Pla
             };
         }
     };
+    with_pods(store, request, pod_sets, |store, pod_plan| {
+        decide(store, request, pod_plan)
+    })
+}
+
+/// Calls a function while the pods of a request are in the core, and the reservations of its workload are not.
+pub(super) fn with_pods<T>(
+    store: &mut UnitStore,
+    request: &PlacementRequest<'_>,
+    pod_sets: Vec<PodSetShape<'_>>,
+    call: impl FnOnce(&UnitStore, &PodPlan<'_>) -> T,
+) -> T {
     let key = object_key(request.namespace, request.name);
     let changed = std::mem::take(&mut store.changed);
     let reservations = store.take_reservations(&key);
     let pod_plan = PodPlan::add(&mut store.cluster, request, pod_sets);
-    let decision = decide(store, request, &pod_plan);
+    let result = call(store, &pod_plan);
     pod_plan.remove(&mut store.cluster);
     store.add_reservations(&key, reservations.into_iter());
     // The reservations are as before.
     store.changed = changed;
-    decision
+    result
 }
 
 fn decide(

@@ -294,25 +294,24 @@ impl<'a> InterPodTable<'a> {
             });
         }
         let terms = &*constraints.anti_affinity;
-        for topology_key in topology_keys(terms) {
-            let counter = self.counter(CountedPods::SelectedByAny {
+        let own = topology_keys(terms).into_iter().map(|topology_key| {
+            let pods = CountedPods::SelectedByAny {
                 topology_key,
                 terms,
-            });
-            rules.push(PodRule::Without {
-                counter,
-                rejection: InterPodRejection::AntiAffinity,
-            });
-        }
-        for (topology_key, shapes) in self.shapes_rejecting(&key, with_anti_affinity) {
-            let counter = self.counter(CountedPods::OfShapes {
+            };
+            (pods, InterPodRejection::AntiAffinity)
+        });
+        let existing = self.shapes_rejecting(&key, with_anti_affinity);
+        let existing = existing.into_iter().map(|(topology_key, shapes)| {
+            let pods = CountedPods::OfShapes {
                 topology_key,
                 shapes,
-            });
-            rules.push(PodRule::Without {
-                counter,
-                rejection: InterPodRejection::ExistingAntiAffinity,
-            });
+            };
+            (pods, InterPodRejection::ExistingAntiAffinity)
+        });
+        for (pods, rejection) in own.chain(existing) {
+            let counter = self.counter(pods);
+            rules.push(PodRule::Without { counter, rejection });
         }
         if let Some(kind) = self.kinds.get_mut(kind) {
             kind.rules = rules;

@@ -1,12 +1,15 @@
 //! A plain reference implementation of KEP-5710: it copies whole clusters and caches nothing. The core must make the
 //! same decisions.
 
-use super::clusters::{ModelCluster, RESTRICTED, SMALL, is_within};
+use super::clusters::{BuiltCluster, ModelCluster, RESTRICTED, SMALL, is_within};
 use super::inter_pod::{domains_to_try, is_permitted};
 use super::properties::cluster_tapes;
-use crate::model::choices::{Choices, check};
-use lockkeeper_preemption::gang::{DisruptionMode, GangOutcome, SchedulerCompatibility};
+use crate::model::choices::{Choices, cases_from_env, check};
+use lockkeeper_preemption::gang::{DisruptionMode, GangOutcome, GangTrace, SchedulerCompatibility};
+use lockkeeper_preemption::{HostId, PodId};
 use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use std::cell::RefCell;
 use std::cmp::Reverse;
 
 const CASES: u32 = 3_000;
@@ -228,107 +231,96 @@ fn decide(town: &ModelCluster, job: usize) -> ReferenceDecision {
     }
 }
 
-#[test]
-fn gang_decision_matches_reference() {
-    let mut counts = [0_usize; 3];
-    let counts = std::cell::RefCell::new(&mut counts);
+/// Calls a function with random clusters, half of them with pods that restrict each other.
+fn for_each_cluster(test: impl Fn(&ModelCluster, &BuiltCluster) -> TestCaseResult) {
     check(
         CASES,
         &(cluster_tapes(), any::<bool>()),
         |(tape, has_constraints)| {
             let size = if has_constraints { RESTRICTED } else { SMALL };
             let town = ModelCluster::random(&mut Choices::new(&tape), size);
-            let built = town.build(SchedulerCompatibility::Lockkeeper);
-            for job in town.waiting() {
-                if town.jobs[job].mode.is_none() {
-                    continue;
-                }
-                let named = |placement: &[_]| -> Placements {
-                    let each = placement.iter().map(|(pod, host): &(_, Option<_>)| {
-                        (
-                            built.job_and_pod_of(*pod).1,
-                            host.map(|it| built.host_of(it)),
-                        )
-                    });
-                    each.collect()
-                };
-                let got = match built.decide(&town, job).outcome {
-                    GangOutcome::Fits { placement } => ReferenceDecision::Fits(named(&placement)),
-                    GangOutcome::Preempt(plan) => {
-                        let victims = plan.victims.iter().map(|unit| {
-                            let pods = built.pods_of(*unit);
-                            (pods[0].0, pods.iter().map(|it| it.1).collect())
-                        });
-                        ReferenceDecision::Preempt(named(&plan.placement), victims.collect())
-                    }
-                    GangOutcome::Infeasible { .. } => ReferenceDecision::Infeasible,
-                    outcome => panic!("{outcome:?}"),
-                };
-                let expected = decide(&town, job);
-                let at = match &expected {
-                    ReferenceDecision::Fits(_) => 0,
-                    ReferenceDecision::Preempt(..) => 1,
-                    ReferenceDecision::Infeasible => 2,
-                };
-                counts.borrow_mut()[at] += 1;
-                prop_assert_eq!(got, expected, "job{} of {:#?}", job, town);
-            }
-            Ok(())
+            test(&town, &town.build(SchedulerCompatibility::Lockkeeper))
         },
     );
-    assert!(
-        crate::model::choices::cases_from_env().is_some()
-            || counts.borrow().iter().all(|it| *it > 100)
-    );
+}
+
+/// A decision of the core, with the pods and nodes of the model.
+fn reference_decision(built: &BuiltCluster, outcome: GangOutcome) -> ReferenceDecision {
+    let named = |placement: Vec<(PodId, Option<HostId>)>| -> Placements {
+        let pods = placement.into_iter().map(|(pod, host)| {
+            let host = host.map(|it| built.host_of(it));
+            (built.job_and_pod_of(pod).1, host)
+        });
+        pods.collect()
+    };
+    match outcome {
+        GangOutcome::Fits { placement } => ReferenceDecision::Fits(named(placement)),
+        GangOutcome::Preempt(plan) => {
+            let victims = plan.victims.iter().map(|unit| {
+                let pods = built.pods_of(*unit);
+                (pods[0].0, pods.iter().map(|it| it.1).collect())
+            });
+            let victims = victims.collect();
+            ReferenceDecision::Preempt(named(plan.placement), victims)
+        }
+        GangOutcome::Infeasible { .. } => ReferenceDecision::Infeasible,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn gang_decision_matches_reference() {
+    let counts = RefCell::new([0_usize; 3]);
+    for_each_cluster(|town, built| {
+        for job in town.waiting() {
+            if town.jobs[job].mode.is_none() {
+                continue;
+            }
+            let got = reference_decision(built, built.decide(town, job).outcome);
+            let expected = decide(town, job);
+            let at = match &expected {
+                ReferenceDecision::Fits(_) => 0,
+                ReferenceDecision::Preempt(..) => 1,
+                ReferenceDecision::Infeasible => 2,
+            };
+            counts.borrow_mut()[at] += 1;
+            prop_assert_eq!(got, expected, "job{} of {:#?}", job, town);
+        }
+        Ok(())
+    });
+    assert!(cases_from_env().is_some() || counts.borrow().iter().all(|it| *it > 100));
 }
 
 /// For a single pod every node is searched separately.
 #[test]
 fn pod_decision_matches_reference_on_each_node() {
-    check(
-        CASES,
-        &(cluster_tapes(), any::<bool>()),
-        |(tape, has_constraints)| {
-            let size = if has_constraints { RESTRICTED } else { SMALL };
-            let town = ModelCluster::random(&mut Choices::new(&tape), size);
-            let built = town.build(SchedulerCompatibility::Lockkeeper);
-            for job in town.waiting() {
-                if town.jobs[job].mode.is_some() {
-                    continue;
-                }
-                let pods = built.waiting(&town, job);
-                let ask = built.request(job, &pods);
-                let run = built
-                    .cluster
-                    .dry_run(&ask, &mut lockkeeper_preemption::gang::GangTrace::off());
-                for host in 0..town.hosts.len() {
-                    let plan = run
-                        .candidates
-                        .iter()
-                        .find(|it| it.host == Some(built.hosts[host]));
-                    let got = plan.map(|plan| {
-                        let pods = plan.victims.iter().map(|it| built.pods_of(*it));
-                        pods.collect::<Vec<_>>()
-                    });
-                    let is_nothing = !town.admits(host, &town.jobs[job]);
-                    let expected = search(&town, job, &[host]).filter(|_| !is_nothing);
-                    let expected = expected.map(|(_, units)| {
-                        let pods = units.into_iter().map(|(job, pods)| {
-                            pods.into_iter().map(|it| (job, it)).collect::<Vec<_>>()
-                        });
-                        pods.collect::<Vec<_>>()
-                    });
-                    prop_assert_eq!(
-                        got,
-                        expected.filter(|it| !it.is_empty()),
-                        "job{} on h{} of {:#?}",
-                        job,
-                        host,
-                        town
-                    );
-                }
+    for_each_cluster(|town, built| {
+        for job in town.waiting() {
+            if town.jobs[job].mode.is_some() {
+                continue;
             }
-            Ok(())
-        },
-    );
+            let pods = built.waiting(town, job);
+            let ask = built.request(job, &pods);
+            let run = built.cluster.dry_run(&ask, &mut GangTrace::off());
+            for host in 0..town.hosts.len() {
+                let of_host = Some(built.hosts[host]);
+                let plan = run.candidates.iter().find(|it| it.host == of_host);
+                let got = plan.map(|plan| {
+                    let pods = plan.victims.iter().map(|it| built.pods_of(*it));
+                    pods.collect::<Vec<_>>()
+                });
+                let is_permitted = town.admits(host, &town.jobs[job]);
+                let expected = search(town, job, &[host]).filter(|_| is_permitted);
+                let expected = expected.map(|(_, units)| {
+                    let pods = units.into_iter().map(|(job, pods)| {
+                        pods.into_iter().map(|it| (job, it)).collect::<Vec<_>>()
+                    });
+                    pods.collect::<Vec<_>>()
+                });
+                let expected = expected.filter(|it| !it.is_empty());
+                prop_assert_eq!(got, expected, "job{} on h{} of {:#?}", job, host, town);
+            }
+        }
+        Ok(())
+    });
 }

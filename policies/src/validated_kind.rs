@@ -4,11 +4,13 @@ use crate::cel_defaults::CelDefault;
 use crate::defaulting::Defaults;
 use crate::finding::Finding;
 use crate::rule::{Context, Operation, Rule};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::Resource;
 use lockkeeper_api::config::{Action, ForeignKinds};
 use lockkeeper_api::field_path::FieldPath;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Whether objects of a kind are sent to the webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,14 @@ pub trait ValidatedKind:
 
     /// The part of [`ValidatedKind::defaults`] that is in mutating admission policies and not in the schema.
     const CEL_DEFAULTS: &'static [CelDefault] = &[];
+
+    /// Whether objects have pod templates at `spec.podSets[*].template`, which [`ValidatedKind::pod_set_templates`] returns.
+    const HAS_POD_SETS: bool = false;
+
+    /// The pod templates of all pod sets, in their order. The webhook replaces templates that it has decoded before.
+    fn pod_set_templates(_object: &mut Self) -> Vec<&mut Arc<PodTemplateSpec>> {
+        Vec::new()
+    }
 
     /// The finding for an object that does not fit the type; `None` if it fits. The caller decodes first: with a
     /// path, decoding costs a third more.

@@ -30,8 +30,10 @@ use crate::submission::{
     unknown_local_queue,
 };
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
+use std::sync::Arc;
 
 static RULES: &[Rule<Workload>] = &[
     preemption_priority::BELOW_SCHEDULING,
@@ -68,6 +70,12 @@ impl ValidatedKind for Workload {
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
     const CEL_DEFAULTS: &'static [CelDefault] = defaults::CEL_DEFAULTS;
+    const HAS_POD_SETS: bool = true;
+
+    fn pod_set_templates(object: &mut Self) -> Vec<&mut Arc<PodTemplateSpec>> {
+        let pod_sets = object.spec.pod_sets.iter_mut();
+        pod_sets.map(|it| &mut it.template).collect()
+    }
 
     implement_type_mismatch!();
 

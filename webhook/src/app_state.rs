@@ -3,6 +3,7 @@
 use crate::caller_tokens::CallerTokens;
 use crate::live_lookup::{LiveLookup, NegativeCache, ObjectLookup};
 use crate::metrics::{CertificateProbe, Metrics};
+use crate::pod_template_cache::PodTemplateCache;
 use crate::preview::AdmissionPreview;
 use crate::stores::StoreReadiness;
 use arc_swap::ArcSwap;
@@ -21,6 +22,7 @@ pub struct AppState {
     pub(crate) readiness: StoreReadiness,
     pub(crate) body_limit_bytes: usize,
     pub(crate) metrics: Metrics,
+    pub(crate) pod_templates: PodTemplateCache,
     pub(crate) converters: Converters,
     pub(crate) preview: Option<Box<dyn AdmissionPreview>>,
     pub(crate) caller_tokens: Option<Arc<CallerTokens>>,
@@ -71,6 +73,7 @@ impl AppState {
             live_lookup: None,
             readiness,
             body_limit_bytes,
+            pod_templates: PodTemplateCache::default(),
             converters: Converters::default(),
             preview: None,
             caller_tokens: None,

@@ -2,6 +2,7 @@
 
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::AdmissionRequest;
+use crate::pod_template_cache::PodTemplateCache;
 use crate::request_view::{LookupKey, LookupResults};
 use crate::trace::ReviewTrace;
 use lockkeeper_policies::index::Index;
@@ -15,6 +16,7 @@ pub(crate) struct ReviewContext<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) index: &'a RwLock<Index>,
     pub(crate) lookup_results: &'a LookupResults,
+    pub(crate) pod_templates: &'a PodTemplateCache,
     pub(crate) trace: &'a ReviewTrace,
 }
 

@@ -3,6 +3,7 @@
 mod declared_jobs;
 mod decode;
 mod mutate;
+mod typed_object;
 mod user_rules;
 mod validate;
 

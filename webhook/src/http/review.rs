@@ -147,6 +147,7 @@ impl ReviewTask {
             settings: &self.settings,
             index: &self.received.app.index,
             lookup_results,
+            pod_templates: &self.received.app.pod_templates,
         }
     }
 

@@ -1,9 +1,11 @@
 //! Decodes the objects of a request into their type.
 
+use super::typed_object::typed_object;
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::AdmissionRequest;
-use crate::duplicate_keys::{self, DecodeError};
+use crate::duplicate_keys::DecodeError;
 use crate::object_identity::ObjectIdentity;
+use crate::pod_template_cache::PodTemplateCache;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::decode_error::reason;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict};
@@ -52,11 +54,12 @@ impl<T: ValidatedKind> DecodedObjects<T> {
 pub(super) fn decode<T: ValidatedKind>(
     request: &AdmissionRequest<'_>,
     operation: Operation,
+    templates: &PodTemplateCache,
 ) -> Result<DecodedObjects<T>, Box<AdmissionResponse>> {
     let missing = |field: &str| missing_object(request, operation, field);
     if operation == Operation::Delete {
         let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
-        return match decode_typed(raw) {
+        return match decode_typed(raw, templates) {
             Ok(object) => Ok(DecodedObjects::Delete(object)),
             Err(ObjectDecodeError::DuplicateKey(key)) => {
                 Err(duplicate_key(request, "oldObject", &key))
@@ -75,7 +78,7 @@ pub(super) fn decode<T: ValidatedKind>(
         };
     }
     let raw = request.object.ok_or_else(|| missing("object"))?;
-    let new = match decode_typed::<T>(raw) {
+    let new = match decode_typed::<T>(raw, templates) {
         Ok(new) => new,
         Err(ObjectDecodeError::DuplicateKey(key)) => {
             return Err(duplicate_key(request, "object", &key));
@@ -84,14 +87,14 @@ pub(super) fn decode<T: ValidatedKind>(
             return Err(invalid_json(request, "object", &error));
         }
         Err(ObjectDecodeError::TypeMismatch(finding)) => {
-            return Err(Box::new(type_error::<T>(request, *finding)));
+            return Err(Box::new(type_error::<T>(request, *finding, templates)));
         }
     };
     if operation == Operation::Create {
         return Ok(DecodedObjects::Create(new));
     }
     let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
-    match decode_typed(raw) {
+    match decode_typed(raw, templates) {
         Ok(old) => Ok(DecodedObjects::Update { old, new }),
         Err(ObjectDecodeError::DuplicateKey(key)) => Err(duplicate_key(request, "oldObject", &key)),
         Err(ObjectDecodeError::InvalidJson(error)) => {
@@ -143,10 +146,11 @@ fn invalid_json(
 fn type_error<T: ValidatedKind>(
     request: &AdmissionRequest<'_>,
     finding: Finding,
+    templates: &PodTemplateCache,
 ) -> AdmissionResponse {
     let stored = request
         .old_object
-        .and_then(|raw| decode_typed::<T>(raw).err());
+        .and_then(|raw| decode_typed::<T>(raw, templates).err());
     let is_pre_existing =
         matches!(stored, Some(ObjectDecodeError::TypeMismatch(stored)) if *stored == finding);
     // The update did not cause a pre-existing error, and must be able to remove a finalizer. A kind
@@ -174,8 +178,11 @@ enum ObjectDecodeError {
 }
 
 /// Decodes an object.
-fn decode_typed<T: ValidatedKind>(raw: &str) -> Result<T, ObjectDecodeError> {
-    duplicate_keys::from_str(raw).map_err(|error| match error {
+fn decode_typed<T: ValidatedKind>(
+    raw: &str,
+    templates: &PodTemplateCache,
+) -> Result<T, ObjectDecodeError> {
+    typed_object(raw, templates).map_err(|error| match error {
         DecodeError::DuplicateKey(key) => ObjectDecodeError::DuplicateKey(key),
         DecodeError::Json(error) if error.is_syntax() || error.is_eof() => {
             ObjectDecodeError::InvalidJson(error)

@@ -19,7 +19,7 @@ pub(super) fn mutate<T: ValidatedKind>(
 ) -> AdmissionResponse {
     let mut response = AdmissionResponse::allow(&request.uid);
     let decoding = context.trace.begin(ReviewStep::Decode);
-    let decoded = decode::<T>(request, operation);
+    let decoded = decode::<T>(request, operation, context.pod_templates);
     decoding.end();
     let (object, old) = match decoded {
         // The stored object does not decode, so its fields are unknown. Nothing is defaulted: otherwise a

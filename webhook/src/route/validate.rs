@@ -22,7 +22,7 @@ pub(super) fn validate<T: ValidatedKind + Send + Sync>(
     operation: Operation,
 ) -> ReviewOutcome {
     let decoding = context.trace.begin(ReviewStep::Decode);
-    let decoded = decode::<T>(request, operation);
+    let decoded = decode::<T>(request, operation, context.pod_templates);
     decoding.end();
     let decoded = match decoded {
         Ok(decoded) => decoded,

@@ -95,8 +95,8 @@ pub(super) fn dispatch(state: &mut ReconcilerState, now_ms: i64) -> Vec<WriteReq
     while state.in_flight.has_capacity()
         && let Some(priority) = state.work_queue.highest_priority()
     {
-        // The next cycle may change pending reasons: they are written when no cycle is due. The journal begins before that
-        // cycle, and may wait for a decision that ends with such a write.
+        // The next cycle may change pending reasons: they, and the problems of pod groups, are written when no cycle is due, and only
+        // so many in a second. The journal begins before that cycle, and may wait for a decision that ends with such a write.
         let is_cycle_next = can_schedule(state) && !state.journal.is_due;
         if priority == WritePurpose::PendingReason.priority()
             && (is_cycle_next

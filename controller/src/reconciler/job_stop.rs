@@ -5,10 +5,10 @@
 //! for before the job is suspended, and an unacknowledged stop counts only after a pause. Both pauses are limited:
 //! a controller that does not respond must not keep quota for ever.
 
-use super::model::{JobSource, TrackedJob, TrackedWorkload};
+use super::model::{JobSource, Model, TrackedJob, TrackedWorkload};
 use super::state::View;
 use super::status::conditions::{epoch_seconds, find};
-use crate::job_adapters::POD_GROUP;
+use crate::job_adapters::{JobView, POD_GROUP};
 use crate::key::ObjectKey;
 
 /// When a job may be suspended, in milliseconds since 1970.
@@ -19,6 +19,15 @@ pub(super) fn suspendable_at_ms(view: View<'_>, job: &TrackedJob) -> i64 {
     job.unconfirmed_since_ms.map_or(view.now_ms, |since_ms| {
         since_ms.saturating_add(view.settings.job_response_ms)
     })
+}
+
+/// Whether the pods of a covered job have no quota: it runs, and its parent, of a built-in kind, is suspended or has ended. The
+/// controller of the parent may be unable to suspend it: its user can edit the labels by which that controller finds it.
+pub(super) fn runs_without_parent(model: &Model, job: &JobView) -> bool {
+    let parent = job.parent.as_ref();
+    let parent = parent.and_then(|(key, _)| model.jobs.get(key));
+    let parent = parent.filter(|it| it.view.declared.is_none());
+    !job.is_suspended && parent.is_some_and(|it| it.view.is_suspended || it.view.result.is_some())
 }
 
 /// When a pod that is being deleted counts as ended, in milliseconds since 1970; `None` for other jobs. A kubelet deletes

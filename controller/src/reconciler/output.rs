@@ -76,8 +76,10 @@ pub enum WritePurpose {
     SuspendJob,
     /// Mark a pod as disrupted, or delete it.
     StopPod,
-    /// Report why a pod does not start with its group.
+    /// Report that a pod starts with its group.
     ReportPodGroup,
+    /// Report why a pod does not start with its group.
+    PodGroupProblem,
     /// Remove the start time of a suspended job, so that its pod templates can be changed.
     ResetJob,
     /// Restore the pod templates of a stopped job.
@@ -104,7 +106,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -127,6 +129,7 @@ impl WritePurpose {
         Self::SuspendJob,
         Self::StopPod,
         Self::ReportPodGroup,
+        Self::PodGroupProblem,
         Self::ResetJob,
         Self::RestoreJob,
         Self::QueueStatus,
@@ -166,6 +169,7 @@ impl WritePurpose {
             Self::SuspendJob => "suspend_job",
             Self::StopPod => "stop_pod",
             Self::ReportPodGroup => "report_pod_group",
+            Self::PodGroupProblem => "pod_group_problem",
             Self::ResetJob => "reset_job",
             Self::RestoreJob => "restore_job",
             Self::QueueStatus => "queue_status",
@@ -219,7 +223,8 @@ impl WritePurpose {
             Self::Finalizer | Self::ReadTemplates => WritePriority(4),
             Self::QueueStatus | Self::JobKindStatus | Self::ReportPodGroup => WritePriority(5),
             Self::Event => WritePriority(6),
-            Self::PendingReason => WritePriority(7),
+            // One pod can change what all others of its group report.
+            Self::PendingReason | Self::PodGroupProblem => WritePriority(7),
         }
     }
 }

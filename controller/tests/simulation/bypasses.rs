@@ -318,6 +318,64 @@ fn job_that_arrives_before_its_job_set_is_left_to_it() {
     assert!(is_suspended(&stage, "s-w-1"));
 }
 
+/// A JobSet `s` with one Job, and that Job with the queue label, as the tenant of the JobSet may add it.
+fn job_set_with_labelled_child(stage: &mut Fixture, class: &str) {
+    let template = job("s-w-0", class)["spec"].clone();
+    let labels =
+        json!({"lockkeeper.dev/queue-name": "main", "lockkeeper.dev/priority-class": class});
+    let set = json!({
+        "metadata": {"name": "s", "namespace": NAMESPACE, "labels": labels},
+        "spec": {"suspend": true, "replicatedJobs": [{
+            "name": "w", "replicas": 1, "template": {"spec": template},
+        }]},
+    });
+    stage.api.create(Kind::Job(1), set).unwrap();
+    let set_uid = uid(stage.get(Kind::Job(1), "s")).to_owned();
+    let mut child = job("s-w-0", class);
+    let owner = fake_owner("JobSet", "s", &set_uid);
+    child["metadata"]["ownerReferences"] = owner["metadata"]["ownerReferences"].clone();
+    stage.api.create(JOB, child).unwrap();
+    stage.settle();
+}
+
+/// The controller of JobSets cannot suspend a Job with broken labels, and a tenant can resume it.
+#[test]
+fn job_of_a_pending_job_set_does_not_run() {
+    let mut stage = running("first", "mid");
+    start(&mut stage, "second", "mid");
+    job_set_with_labelled_child(&mut stage, "mid");
+    assert_eq!(stage.get(Kind::Job(1), "s")["spec"]["suspend"], true);
+    for _ in 0..2 {
+        stage.change(JOB, "s-w-0", &json!({"spec": {"suspend": false}}));
+        set_job_running(&mut stage, "s-w-0", 2);
+        stage.advance(5_000);
+        assert!(is_suspended(&stage, "s-w-0"));
+    }
+    // It has the quota of its JobSet only.
+    assert_eq!(stage.api.all(Kind::Workload).count(), 3);
+}
+
+/// A JobSet that has ended has no quota left.
+#[test]
+fn job_of_an_ended_job_set_does_not_run() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 4);
+    job_set_with_labelled_child(&mut stage, "mid");
+    assert_eq!(stage.get(Kind::Job(1), "s")["spec"]["suspend"], false);
+    stage.change(JOB, "s-w-0", &json!({"spec": {"suspend": false}}));
+    set_job_running(&mut stage, "s-w-0", 2);
+    stage.advance(5_000);
+    assert!(!is_suspended(&stage, "s-w-0"), "its JobSet runs");
+    let completed = json!({"conditions": [{
+        "type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "",
+        "lastTransitionTime": "2023-11-14T22:13:20Z",
+    }]});
+    stage.status(Kind::Job(1), "s", &completed);
+    stage.advance(5_000);
+    set_job_running(&mut stage, "s-w-0", 2);
+    stage.advance(5_000);
+    assert!(is_suspended(&stage, "s-w-0"));
+}
+
 /// A preemptor and its victim in two namespaces learn the uid of each other, and no name.
 #[test]
 fn conditions_name_no_objects_of_other_namespaces() {

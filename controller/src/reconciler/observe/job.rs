@@ -152,14 +152,21 @@ fn observe_covered(state: &mut ReconcilerState, kind: usize, view: Box<JobView>,
     }
 }
 
-/// Whether a covered job stays tracked: the controller has suspended it as a job of its own, or its workload holds quota. The
-/// controllers of built-in kinds resume their jobs themselves.
+/// Whether a covered job stays tracked. One of a built-in kind of parent while it runs: its parent may be suspended, or end. One of a
+/// declared kind while the controller has suspended it as a job of its own, or its workload holds quota; the controllers of built-in
+/// kinds resume their jobs themselves.
 fn is_kept_covered(state: &ReconcilerState, kind: usize, job: &JobView) -> bool {
-    let parent = job.parent.as_ref();
-    let parent = parent.and_then(|(key, _)| state.model.jobs.get(key));
+    let Some((key, _)) = &job.parent else {
+        return false;
+    };
+    let Some(parent) = state.model.jobs.get(key) else {
+        return false;
+    };
+    if parent.view.declared.is_none() {
+        return !job.is_suspended && job.result.is_none();
+    }
     let workload = state.model.workloads.get(&job.workload_name(kind));
-    parent.is_some_and(|it| it.view.declared.is_some())
-        && (job.is_suspended || workload.is_some_and(|it| it.holds_quota()))
+    job.is_suspended || workload.is_some_and(|it| it.holds_quota())
 }
 
 /// A job is not in the watch any more. While its workload holds quota, it is read before that is released.

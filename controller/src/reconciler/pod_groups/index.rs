@@ -18,13 +18,43 @@ pub(in crate::reconciler) struct PodGroups {
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) pods: BTreeSet<ObjectKey>,
-    pub(super) roles: BTreeMap<ObjectKey, MemberRole>,
+    pub(super) roles: BTreeMap<ObjectKey, PlacedRole>,
     /// The newest resource version of any of its pods.
     pub(super) version: u64,
     /// Since when no pod of it runs or waits, in milliseconds since 1970.
     pub(super) ended_since_ms: Option<i64>,
     /// When its view changes without an event, in milliseconds since 1970.
     pub(super) next_change_ms: Option<i64>,
+}
+
+/// The role of a pod, and its place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PlacedRole {
+    role: MemberRole,
+    /// The number of pods of the group with the same role that precede it by name.
+    position: usize,
+}
+
+/// Adds the positions to the roles of a group. Costs the pods.
+pub(super) fn placed_roles(
+    roles: BTreeMap<ObjectKey, MemberRole>,
+) -> BTreeMap<ObjectKey, PlacedRole> {
+    let mut counts: BTreeMap<MemberRole, usize> = BTreeMap::new();
+    let placed = roles.into_iter().map(|(pod, role)| {
+        let position = match counts.get_mut(&role) {
+            Some(count) => {
+                let position = *count;
+                *count = count.saturating_add(1);
+                position
+            }
+            None => {
+                counts.insert(role.clone(), 1);
+                0
+            }
+        };
+        (pod, PlacedRole { role, position })
+    });
+    placed.collect()
 }
 
 impl PodGroups {
@@ -62,17 +92,14 @@ impl PodGroups {
         group: &ObjectKey,
         pod: &ObjectKey,
     ) -> Option<&MemberRole> {
-        self.groups.get(group)?.roles.get(pod)
+        let placed = self.groups.get(group)?.roles.get(pod)?;
+        Some(&placed.role)
     }
 
     /// The number of pods of a group with the same role that precede a pod by name.
     pub(in crate::reconciler) fn position(&self, group: &ObjectKey, pod: &ObjectKey) -> usize {
-        let Some(roles) = self.groups.get(group).map(|it| &it.roles) else {
-            return 0;
-        };
-        let role = roles.get(pod);
-        let preceding = roles.range(..pod.clone());
-        preceding.filter(|(_, it)| Some(*it) == role).count()
+        let roles = self.groups.get(group).map(|it| &it.roles);
+        roles.and_then(|it| it.get(pod)).map_or(0, |it| it.position)
     }
 
     /// The pods of a group.

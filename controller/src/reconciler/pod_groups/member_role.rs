@@ -1,7 +1,7 @@
 //! What a pod does in its group.
 
 /// The part of a pod in its group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::reconciler) enum MemberRole {
     /// It is one of the pods of this pod set.
     Member(String),
@@ -10,7 +10,7 @@ pub(in crate::reconciler) enum MemberRole {
 }
 
 /// Why a pod of a group does not start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::reconciler) enum MemberProblem {
     /// The number of pods of the group is missing or invalid.
     NoTotal,

@@ -1,5 +1,6 @@
 //! Builds the view of a group as one job.
 
+use super::index::placed_roles;
 use super::roster::{MemberPhase, Roster, group_view};
 use crate::job_adapters::{JobView, POD, POD_GROUP};
 use crate::key::{JobKey, ObjectKey};
@@ -60,9 +61,12 @@ fn refresh(state: &mut ReconcilerState, group: &ObjectKey, must_plan_pods: bool,
     let before = state.model.jobs.get(&key);
     let was_incomplete = before.map(|it| it.view.is_incomplete);
     let is_incomplete = roster.view.is_incomplete;
-    let is_other = before.is_none_or(|it| *it.view != roster.view);
-    let workload = roster.view.workload_name(POD_GROUP);
     let version = roster.view.version;
+    // Its pods are not planned again for each event of one of them.
+    roster.view.version = before.map_or(version, |it| it.view.version);
+    let is_other = before.is_none_or(|it| *it.view != roster.view);
+    roster.view.version = version;
+    let workload = roster.view.workload_name(POD_GROUP);
     if is_other {
         let view = Box::new(roster.view);
         observe_job(state, POD_GROUP, Change::Applied(view), now_ms);
@@ -82,7 +86,7 @@ fn refresh(state: &mut ReconcilerState, group: &ObjectKey, must_plan_pods: bool,
         // Its plan sets the timer.
         state.work_queue.enqueue(ObjectRef::Job(key));
     }
-    let roles_before = std::mem::replace(&mut entry.roles, roster.roles);
+    let roles_before = std::mem::replace(&mut entry.roles, placed_roles(roster.roles));
     let is_planned = |pod: &&ObjectKey| {
         must_plan_pods || is_other || entry.roles.get(*pod) != roles_before.get(*pod)
     };

@@ -204,8 +204,8 @@ impl<'a> Builder<'a> {
     }
 
     /// The name of the pod set of a pod. A pod that was started has the placement of its flavor, so that its shape is
-    /// another one: it is in the pod set of its annotation if that has the same requests. Users can write templates whose
-    /// shapes have one name: the second gets another name, because it must not take a place of the first.
+    /// another one: it is in the pod set of its annotation if that has the same requests. Users can write any number of templates
+    /// whose shapes have one name: each further one gets another name, because it must not take a place of the first.
     fn pod_set_name<'b>(
         &self,
         claim: &'b GroupClaim,
@@ -222,15 +222,24 @@ impl<'a> Builder<'a> {
         if let Some(name) = started_in {
             return Cow::Borrowed(name);
         }
-        let stored = self.stored(&claim.shape).map(|it| &it.template);
-        let set = self.sets.get(&claim.shape);
-        let known = stored.or_else(|| set?.template.as_ref());
-        let is_same = known.is_none_or(|it| Arc::ptr_eq(it, template) || it == template);
-        if is_same {
-            Cow::Borrowed(&claim.shape)
-        } else {
-            Cow::Owned(format!("{}-other", claim.shape))
+        if self.may_contain(&claim.shape, template) {
+            return Cow::Borrowed(&claim.shape);
         }
+        let mut name = format!("{}-other", claim.shape);
+        let mut number = 1_usize;
+        // Ends after as many steps as there are pod sets: each has one template.
+        while !self.may_contain(&name, template) {
+            number = number.saturating_add(1);
+            name = format!("{}-other-{number}", claim.shape);
+        }
+        Cow::Owned(name)
+    }
+
+    /// Whether the pod set with this name has this template, or does not exist yet.
+    fn may_contain(&self, name: &str, template: &Arc<PodTemplateSpec>) -> bool {
+        let stored = self.stored(name).map(|it| &it.template);
+        let known = stored.or_else(|| self.sets.get(name)?.template.as_ref());
+        known.is_none_or(|it| Arc::ptr_eq(it, template) || it == template)
     }
 
     /// Finds a place for a pod that does not differ from its group.

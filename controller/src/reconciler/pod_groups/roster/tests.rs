@@ -93,3 +93,34 @@ fn pod_that_was_resized_is_in_none_of_the_admitted_pod_sets() {
     let mut names = roster.view.pod_sets.iter().map(|it| &*it.name);
     assert!(names.any(|it| it == "pods-0-other"), "{roster:?}");
 }
+
+#[test]
+fn each_of_many_templates_with_one_shape_has_its_pod_set() {
+    let group = ObjectKey::new("team", "g");
+    let mut pods = ["1", "1m", "64", "1m", "7"].map(|cpu| pod("", cpu));
+    for (number, pod) in pods.iter_mut().enumerate() {
+        pod.name = ObjectKey::new("team", &format!("p-{number}"));
+        if let Some(claim) = &mut pod.group {
+            (claim.total, claim.needed) = (Some(5), 5);
+        }
+    }
+    let members = pods.iter().map(|it| (it, MemberPhase::Waiting)).collect();
+    let roster = Roster::new(&group, members, None);
+    for pod in &pods {
+        let MemberRole::Member(name) = &roster.roles[&pod.name] else {
+            panic!("{roster:?}");
+        };
+        let mut sets = roster.view.pod_sets.iter().filter(|it| it.name == *name);
+        let set = sets.next().unwrap();
+        assert_eq!(set.template, pod.pod_sets[0].template, "{name}");
+    }
+    let pod_sets = roster.view.pod_sets.iter();
+    let counts: Vec<_> = pod_sets.map(|it| (&*it.name, it.count)).collect();
+    let expected = [
+        ("pods-0", 1),
+        ("pods-0-other", 2),
+        ("pods-0-other-2", 1),
+        ("pods-0-other-3", 1),
+    ];
+    assert_eq!(counts, expected);
+}

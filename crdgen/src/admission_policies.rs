@@ -8,6 +8,7 @@ pub mod cel_rewrite;
 pub mod declared_jobs;
 pub mod default_queue;
 pub mod guards;
+pub mod job_guards;
 pub mod mutating;
 pub mod pod_guards;
 

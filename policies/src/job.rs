@@ -4,7 +4,8 @@ use crate::defaulting::Defaults;
 use crate::job_suspend;
 use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::queued_job::{
-    foreign_controller, owner_changed, priority_changed, queue_changed, queue_in_pod_template,
+    foreign_controller, manual_selector, owner_changed, priority_changed, queue_changed,
+    queue_in_pod_template,
 };
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{
@@ -26,6 +27,7 @@ static RULES: &[Rule<Job>] = &[
     owner_changed::rule(),
     foreign_controller::rule(),
     queue_in_pod_template::rule_of_jobs(),
+    manual_selector::rule(),
     priority_class_not_allowed::rule(),
     unknown_local_queue::rule(),
     unknown_class::rule(),

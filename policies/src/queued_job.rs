@@ -5,6 +5,7 @@
 //! CEL form in admission policies, so that they hold while the webhook is down.
 
 pub(crate) mod foreign_controller;
+pub(crate) mod manual_selector;
 pub(crate) mod owner_changed;
 pub(crate) mod priority_changed;
 pub(crate) mod queue_changed;

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::labels;
 
 /// The accounts of the controller of Jobs. Without an account of its own it acts as the controller manager.
-const JOB_CONTROLLER: &str =
+pub(super) const JOB_CONTROLLER: &str =
     "['system:serviceaccount:kube-system:job-controller', 'system:kube-controller-manager']";
 
 /// The labels and annotations that select the quota of a pod. They are immutable once the pod is admitted.

@@ -5,7 +5,8 @@ use super::placeholders::{
     Placeholder, any_rule_at_default, at_least, end_mark, render, while_controller,
 };
 use super::{ChartError, HEAD, put_labels, rule_gates};
-use crate::admission_policies::{default_queue, guards, pod_guards, policies};
+use crate::admission_policies::job_guards::Senders;
+use crate::admission_policies::{default_queue, guards, job_guards, pod_guards, policies};
 use crate::release_features::MUTATING_POLICIES;
 use crate::yaml::{self, YamlError};
 use k8s_openapi::api::admissionregistration::v1::{
@@ -64,10 +65,18 @@ fn default_queue_template() -> Result<String, YamlError> {
 /// first are left out; the others need namespaces.
 fn guard_templates() -> Result<String, YamlError> {
     let not_by_controller = Placeholder::NotByController.mark();
+    let not_exempt = Placeholder::NotByExemptUser.mark();
+    let senders = Senders {
+        not_by_controller: &not_by_controller,
+        not_exempt: &not_exempt,
+    };
     let mut out = format_if(".Values.controller.enabled");
     for (policy, binding) in [
         guards::workload_guard(&not_by_controller),
         pod_guards::pod_guard(&not_by_controller),
+        job_guards::job_guard(&senders),
+        job_guards::job_set_job_guard(&senders),
+        job_guards::job_pod_guard(&senders),
     ] {
         out.push_str(&document(&policy)?);
         out.push_str(&document(&binding)?);
@@ -76,7 +85,6 @@ fn guard_templates() -> Result<String, YamlError> {
     out.push_str(&format_if(
         ".Values.policies.queueRequired.namespaceSelector",
     ));
-    let not_exempt = Placeholder::NotByExemptUser.mark();
     for (policy, binding) in [
         guards::queue_required(LabelSelector::default(), &not_exempt),
         pod_guards::queue_required(LabelSelector::default(), &not_exempt),

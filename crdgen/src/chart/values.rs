@@ -360,8 +360,8 @@ pub struct QueueRequired {
     /// and the label cannot be removed.
     #[schemars(with = "LabelSelector")]
     pub namespace_selector: Section,
-    /// The users whose Jobs need no queue, such as the account of JobSet's controller: its Jobs use the quota of the
-    /// JobSet.
+    /// The users whose Jobs need no queue, and that may resume Jobs, such as the account of JobSet's controller: its Jobs use the quota
+    /// of the JobSet.
     pub exempt_users: Vec<ExemptUser>,
 }
 

@@ -2,8 +2,9 @@
 
 use super::files::Output;
 use super::{Error, ReleaseParser, read_config};
+use crate::admission_policies::job_guards::Senders;
 use crate::admission_policies::mutating::PolicyWithBinding;
-use crate::admission_policies::{default_queue, guards, pod_guards, policies};
+use crate::admission_policies::{default_queue, guards, job_guards, pod_guards, policies};
 use crate::files::Document;
 use crate::release_features::MUTATING_POLICIES;
 use crate::user_rule_dirs::{self, RuleDirs};
@@ -53,7 +54,7 @@ pub struct Policies {
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = label, requires = "default_queue")]
     default_queue_namespaces: Vec<(String, String)>,
 
-    /// Users whose Jobs need no queue there, such as JobSet's controller
+    /// Users whose Jobs need no queue there, and that resume Jobs, such as JobSet's controller
     #[arg(long, value_name = "USER", value_delimiter = ',', default_value = guards::JOBSET_ACCOUNT, value_parser = user)]
     queue_exempt: Vec<String>,
 
@@ -68,12 +69,19 @@ impl Policies {
     /// The policies about the sender of a request.
     fn guards(&self) -> Vec<guards::Guard> {
         let not_by_controller = guards::not_by_controller(&self.controller);
+        let not_exempt = guards::not_by_users(&self.queue_exempt);
+        let senders = Senders {
+            not_by_controller: &not_by_controller,
+            not_exempt: &not_exempt,
+        };
         let mut out = vec![
             guards::workload_guard(&not_by_controller),
             pod_guards::pod_guard(&not_by_controller),
+            job_guards::job_guard(&senders),
+            job_guards::job_set_job_guard(&senders),
+            job_guards::job_pod_guard(&senders),
         ];
         if !self.queue_required.is_empty() {
-            let not_exempt = guards::not_by_users(&self.queue_exempt);
             out.push(guards::queue_required(
                 selector(&self.queue_required),
                 &not_exempt,

@@ -1,6 +1,7 @@
 //! A tenant, with all rights on Jobs of one namespace, tries to run pods without quota. Each trial runs twice: with the
 //! admission policies alone, and with the webhook alone.
 
+mod job_guards;
 mod jobs;
 mod pods;
 mod policies;
@@ -22,7 +23,7 @@ pub fn scenarios() -> Vec<Scenario> {
         let run = move |stage: &mut Fixture, _: Protocol| {
             let suspends_jobs = !by_policies || has_mutating_policies();
             with_layer(stage, by_policies, |tenant| {
-                jobs::running_jobs_are_protected(tenant, suspends_jobs);
+                jobs::running_jobs_are_protected(tenant, suspends_jobs, by_policies);
             });
         };
         all.push(Scenario::new(name, run).only(Protocol::Http1));
@@ -32,7 +33,15 @@ pub fn scenarios() -> Vec<Scenario> {
     all.push(default_queue.only(Protocol::Http1).since(36));
     let guarded = Scenario::new("only the controller admits pods", pods::pods_are_guarded);
     all.push(guarded.only(Protocol::Http1).since(36));
-    let trials: [(&str, Run); 4] = [
+    let trials: [(&str, Run); 6] = [
+        (
+            "only JobSet's controller changes the Jobs of a JobSet",
+            job_guards::jobs_of_job_sets_are_guarded,
+        ),
+        (
+            "the pods of a Job keep their labels and owner",
+            job_guards::pods_of_jobs_are_guarded,
+        ),
         (
             "only the controller writes the status and owners of Workloads",
             policies::workloads_are_guarded,

@@ -3,12 +3,18 @@
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, Tenant};
+use crate::cluster::CONTROLLER_ACCOUNT;
+use crate::kubectl::KubectlOutput;
 
 const QUEUE: &str = "lockkeeper.dev/queue-name";
 
-/// `suspends_jobs` is whether new jobs of a queue are suspended: without the webhook mutating policies do it.
-pub fn running_jobs_are_protected(tenant: &Tenant, suspends_jobs: bool) {
+/// `suspends_jobs` is whether new jobs of a queue are suspended: without the webhook mutating policies do it. `by_policies` is whether
+/// the policies apply: they know the sender of a request.
+pub fn running_jobs_are_protected(tenant: &Tenant, suspends_jobs: bool, by_policies: bool) {
     for kind in ["job", "jobset"] {
+        if by_policies && suspends_jobs {
+            only_the_controller_resumes(tenant, kind);
+        }
         changes_are_rejected(tenant, kind, suspends_jobs);
         label_is_not_added_to_running_jobs(tenant, kind);
         other_controllers_are_rejected(tenant, kind);
@@ -27,8 +33,7 @@ fn changes_are_rejected(tenant: &Tenant, kind: &str, suspends_jobs: bool) {
         suspends_jobs,
         "a new {kind}"
     );
-    let resume = json!({"spec": {"suspend": false}}).to_string();
-    tenant.patch(kind, "runs", &resume).expect_accepted();
+    resume(tenant, kind, "runs").expect_accepted();
     let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "u", "controller": true});
     let patches = [
         ("JO001", json!({"metadata": {"labels": {QUEUE: null}}})),
@@ -57,8 +62,77 @@ fn changes_are_rejected(tenant: &Tenant, kind: &str, suspends_jobs: bool) {
     tenant.patch(kind, "runs", &relabel).expect_accepted();
     // The other way round: a label must not change while the job is resumed.
     let both = json!({"metadata": {"labels": {QUEUE: null}}, "spec": {"suspend": false}});
-    expect_rule(tenant, kind, "runs", &both, "JO001");
+    let reply = patch_as_controller(tenant, kind, "runs", &both);
+    assert!(reply.stderr.contains("[JO001]"), "{}", reply.stderr);
     tenant.run(&["delete", kind, "runs"]).expect_accepted();
+}
+
+/// Starts a job as the controller does.
+#[track_caller]
+fn resume(tenant: &Tenant, kind: &str, name: &str) -> KubectlOutput {
+    patch_as_controller(tenant, kind, name, &json!({"spec": {"suspend": false}}))
+}
+
+fn patch_as_controller(tenant: &Tenant, kind: &str, name: &str, patch: &Value) -> KubectlOutput {
+    let account = format!("--as={CONTROLLER_ACCOUNT}");
+    let patch = patch.to_string();
+    tenant.admin().run(&[
+        &account,
+        "--as-group=system:masters",
+        "patch",
+        kind,
+        name,
+        "--namespace",
+        NAMESPACE,
+        "--type=merge",
+        "--patch",
+        &patch,
+    ])
+}
+
+/// A job that waits does not start before its quota is reserved, whatever else changes with the start. The controller of a job that has
+/// created it may start it.
+fn only_the_controller_resumes(tenant: &Tenant, kind: &str) {
+    let owner = json!([{"apiVersion": "example.com/v1", "kind": "Parent", "name": "p", "uid": "u", "controller": true}]);
+    for (name, owners) in [("waits", json!([])), ("child", owner)] {
+        let mut job: Value =
+            serde_json::from_str(&object(kind, name, true, &json!({"suspend": true}))).unwrap();
+        job["metadata"]["ownerReferences"] = owners;
+        tenant.create(&job.to_string()).expect_accepted();
+    }
+    for patch in [
+        json!({"spec": {"suspend": false}}),
+        json!({"spec": {"suspend": null}}),
+        json!({"spec": {"suspend": false}, "metadata": {"labels": {"team": "a"}}}),
+    ] {
+        for name in ["waits", "child"] {
+            let reply = tenant
+                .patch(kind, name, &patch.to_string())
+                .expect_rejected();
+            let message = "only the controller may resume a job with a queue";
+            assert!(reply.stderr.contains(message), "{patch}: {}", reply.stderr);
+        }
+    }
+    let as_operator = |name: &str| {
+        tenant.admin().run(&[
+            "--as=system:serviceaccount:operators:parent",
+            "--as-group=system:masters",
+            "patch",
+            kind,
+            name,
+            "--namespace",
+            NAMESPACE,
+            "--type=merge",
+            "--patch",
+            r#"{"spec": {"suspend": false}}"#,
+        ])
+    };
+    as_operator("waits").expect_rejected();
+    as_operator("child").expect_accepted();
+    resume(tenant, kind, "waits").expect_accepted();
+    tenant
+        .run(&["delete", kind, "waits", "child", "--ignore-not-found"])
+        .expect_accepted();
 }
 
 fn label_is_not_added_to_running_jobs(tenant: &Tenant, kind: &str) {

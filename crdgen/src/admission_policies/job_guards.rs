@@ -1,0 +1,194 @@
+//! Validating policies for jobs and their pods, which know the sender of a request: who may resume a queued job, and who may change
+//! what the quota of a JobSet or of a Job is found by.
+
+use super::guards::{
+    Guard, garbage_collector_condition, guard, has_queue, job_rules, rule, validation,
+};
+use super::pod_guards::JOB_CONTROLLER;
+use crate::webhooks::condition;
+use k8s_openapi::api::admissionregistration::v1::{MatchCondition, Validation};
+use lockkeeper_api::job_set;
+
+/// The prefix of the labels by which JobSet's controller finds its Jobs and pods.
+const JOBSET_LABELS: &str = "jobset.sigs.k8s.io/";
+
+/// The prefix of lockkeeper's labels.
+const OWN_LABELS: &str = "lockkeeper.dev/";
+
+/// The prefix of the labels by which the controller of Jobs finds its pods.
+const JOB_LABELS: &str = "batch.kubernetes.io/";
+
+/// The same labels of earlier versions of Kubernetes.
+const OLD_JOB_LABELS: [&str; 2] = ["controller-uid", "job-name"];
+
+/// The CEL condition that a request is not by a service account of another namespace. Controllers of jobs have such accounts, under any
+/// name, and tenants have those of their namespaces.
+const NOT_BY_OTHER_NAMESPACE: &str = "!request.userInfo.username.startsWith('system:serviceaccount:') \
+     || request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')";
+
+/// The senders that are not concerned, as CEL conditions.
+pub struct Senders<'a> {
+    /// The request is not by the controller.
+    pub not_by_controller: &'a str,
+    /// The request is by none of the exempt users, such as JobSet's controller.
+    pub not_exempt: &'a str,
+}
+
+impl Senders<'_> {
+    fn conditions(&self, concerned: (&str, &str)) -> Vec<MatchCondition> {
+        vec![
+            condition("not-by-the-controller", self.not_by_controller),
+            condition("not-by-an-exempt-user", self.not_exempt),
+            garbage_collector_condition(),
+            condition(concerned.0, concerned.1),
+        ]
+    }
+}
+
+/// The policy that only the controller resumes a job with a queue, or the controller of another job that has created it: a service
+/// account of another namespace.
+#[must_use]
+pub fn job_guard(senders: &Senders<'_>) -> Guard {
+    let is_queued = format!("{} || {}", has_queue("object"), has_queue("oldObject"));
+    let is_by_its_creator = format!(
+        "(has(oldObject.metadata.ownerReferences) \
+         && oldObject.metadata.ownerReferences.exists(it, has(it.controller) && it.controller) && !({NOT_BY_OTHER_NAMESPACE}))"
+    );
+    let suspended =
+        |of: &str| format!("(has({of}.spec) && has({of}.spec.suspend) && {of}.spec.suspend)");
+    let validations = vec![validation(
+        &format!(
+            "!{} || {} || {is_by_its_creator}",
+            suspended("oldObject"),
+            suspended("object")
+        ),
+        "spec.suspend: only the controller may resume a job with a queue; the job starts when its queue has quota. Leave \
+         spec.suspend as it is",
+    )];
+    let conditions = senders.conditions(("is-queued", &is_queued));
+    guard(
+        "jobs.guard",
+        job_rules(&["UPDATE"]),
+        conditions,
+        validations,
+        None,
+    )
+}
+
+/// The policy that a tenant does not change the Jobs of a JobSet. The quota of a JobSet is that of its specification: a Job that
+/// was changed would run more pods, and one that its controller does not find any more would not stop, or exist twice.
+#[must_use]
+pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
+    let is_owned = |of: &str| {
+        format!(
+            "(has({of}.metadata.ownerReferences) && {of}.metadata.ownerReferences.exists(it, has(it.controller) && it.controller \
+             && it.kind == '{}' && it.apiVersion.startsWith('{}/')))",
+            job_set::KIND,
+            job_set::GROUP,
+        )
+    };
+    let is_concerned = format!(
+        "{} || (object != null && {})",
+        is_owned("oldObject"),
+        is_owned("object")
+    );
+    let update = |expression: &str, message: &str| {
+        validation(
+            &format!("request.operation != 'UPDATE' || ({expression})"),
+            message,
+        )
+    };
+    let validations = vec![
+        update(
+            "object.spec == oldObject.spec",
+            "spec: only JobSet's controller may change the Jobs of a JobSet; change the JobSet",
+        ),
+        update(
+            &labels_are_kept(&[starts_with(JOBSET_LABELS), starts_with(OWN_LABELS)]),
+            "metadata.labels: only JobSet's controller may change the labels of jobset.sigs.k8s.io and lockkeeper.dev on a Job of a \
+             JobSet",
+        ),
+        update(
+            OWNERS_ARE_KEPT,
+            "metadata.ownerReferences: only JobSet's controller may change the owners of a Job of a JobSet",
+        ),
+        update(
+            "!has(object.metadata.finalizers) || object.metadata.finalizers.all(it, \
+             has(oldObject.metadata.finalizers) && it in oldObject.metadata.finalizers)",
+            "metadata.finalizers: a Job of a JobSet gets no further finalizers, because its pods would run on without it",
+        ),
+        validation(
+            "request.operation != 'DELETE' || request.options == null \
+             || ((!has(request.options.propagationPolicy) || request.options.propagationPolicy != 'Orphan') \
+             && (!has(request.options.orphanDependents) || request.options.orphanDependents != true))",
+            "propagationPolicy: the pods of a Job of a JobSet cannot be orphaned: JobSet's controller would create the Job again, and \
+             both would use the quota of one",
+        ),
+    ];
+    let mut conditions = senders.conditions(("is-a-job-of-a-jobset", &is_concerned));
+    conditions.push(condition(
+        "not-by-an-account-of-another-namespace",
+        NOT_BY_OTHER_NAMESPACE,
+    ));
+    let rules = vec![rule("batch", "v1", "jobs", &["UPDATE", "DELETE"])];
+    guard("jobset-jobs.guard", rules, conditions, validations, None)
+}
+
+/// The policy that the pods of a Job keep the labels and the owner by which they are found. A pod that its Job does not find any more
+/// runs on, and the Job creates another.
+#[must_use]
+pub fn job_pod_guard(senders: &Senders<'_>) -> Guard {
+    let is_concerned = format!(
+        "(has(oldObject.metadata.labels) && oldObject.metadata.labels.exists(it, {})) \
+         || (has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(it, has(it.controller) \
+         && it.controller && it.kind == 'Job' && it.apiVersion.startsWith('batch/')))",
+        starts_with(JOB_LABELS)
+    );
+    let mut kept = vec![starts_with(JOB_LABELS), starts_with(JOBSET_LABELS)];
+    kept.extend(OLD_JOB_LABELS.map(|key| format!("it == '{key}'")));
+    let validations: Vec<Validation> = vec![
+        validation(
+            &labels_are_kept(&kept),
+            "metadata.labels: only the controller of Jobs may change the labels of batch.kubernetes.io and jobset.sigs.k8s.io on a pod of \
+             a Job, by which its quota is found",
+        ),
+        validation(
+            OWNERS_ARE_KEPT,
+            "metadata.ownerReferences: only the controller of Jobs may change the owners of a pod of a Job",
+        ),
+    ];
+    let mut conditions = senders.conditions(("is-a-pod-of-a-job", &is_concerned));
+    conditions.push(condition(
+        "not-by-the-controller-of-jobs",
+        &format!("!(request.userInfo.username in {JOB_CONTROLLER})"),
+    ));
+    let rules = vec![rule("", "v1", "pods", &["UPDATE"])];
+    guard("job-pods.guard", rules, conditions, validations, None)
+}
+
+/// The CEL condition that an update keeps the owner references.
+const OWNERS_ARE_KEPT: &str = "has(object.metadata.ownerReferences) ? has(oldObject.metadata.ownerReferences) \
+     && object.metadata.ownerReferences == oldObject.metadata.ownerReferences \
+     : !has(oldObject.metadata.ownerReferences)";
+
+/// The CEL condition that the key `it` has a prefix.
+fn starts_with(prefix: &str) -> String {
+    format!("it.startsWith('{prefix}')")
+}
+
+/// The CEL condition that an update neither adds, removes nor changes a label whose key `it` meets one of these conditions.
+fn labels_are_kept(keys: &[String]) -> String {
+    let is_free = format!("!({})", keys.join(" || "));
+    let within = |labels: &str, others: &str, value: &str| {
+        format!(
+            "(!has({labels}.metadata.labels) || {labels}.metadata.labels.all(it, {is_free} \
+             || (has({others}.metadata.labels) && it in {others}.metadata.labels{value})))"
+        )
+    };
+    let has_value = " && object.metadata.labels[it] == oldObject.metadata.labels[it]";
+    format!(
+        "{} && {}",
+        within("object", "oldObject", has_value),
+        within("oldObject", "object", "")
+    )
+}

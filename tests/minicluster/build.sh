@@ -51,6 +51,8 @@ cache=$(cd "$cache" && pwd)
 
 # Build with this toolchain; Go must not download another.
 export GOTOOLCHAIN=local
+# The compiler collects garbage less often: a quarter less CPU time, for some hundred MB of memory.
+export GOGC=${GOGC:-400}
 export PIP_ROOT_USER_ACTION=ignore
 
 wanted=$(sed -n 's/^go \([0-9.]*\)$/\1/p' go.mod)

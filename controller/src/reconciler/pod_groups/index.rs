@@ -123,3 +123,35 @@ impl PodGroups {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{PlacedRole, placed_roles};
+    use crate::key::ObjectKey;
+    use crate::reconciler::pod_groups::member_role::{MemberProblem, MemberRole};
+
+    #[test]
+    fn positions_count_pods_with_the_same_role() {
+        let member = |set: &str| MemberRole::Member(set.to_owned());
+        let roles = [
+            ("a", member("x")),
+            ("b", member("y")),
+            ("c", MemberRole::Excluded(MemberProblem::Full)),
+            ("d", member("x")),
+            ("e", member("x")),
+            ("f", member("y")),
+        ];
+        let key = |name: &str| ObjectKey::new("team", name);
+        let placed = placed_roles(
+            roles
+                .iter()
+                .map(|(pod, it)| (key(pod), it.clone()))
+                .collect(),
+        );
+        let expected = roles.into_iter().zip([0, 0, 0, 1, 2, 1]);
+        for ((pod, role), position) in expected {
+            let expected = PlacedRole { role, position };
+            assert_eq!(placed.get(&key(pod)), Some(&expected), "{pod}");
+        }
+    }
+}

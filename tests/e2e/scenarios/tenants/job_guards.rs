@@ -129,10 +129,7 @@ pub fn jobs_of_job_sets_are_guarded(stage: &mut Fixture, _: Protocol) {
             let patch = json!({"metadata": metadata}).to_string();
             expect_message(&tenant.patch("job", "s-main-0", &patch), message);
         }
-        for spec in [
-            json!({"suspend": false}),
-            json!({"parallelism": 50}),
-        ] {
+        for spec in [json!({"suspend": false}), json!({"parallelism": 50})] {
             let patch = json!({"spec": spec}).to_string();
             expect_message(
                 &tenant.patch("job", "s-main-0", &patch),

@@ -3,6 +3,8 @@
 use crate::cycle_record::CycleRecord;
 use crate::object_store::Labels;
 use crate::workload_store::WorkloadStore;
+use k8s_openapi::api::core::v1::LimitRange;
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde::{Deserialize, Serialize};
@@ -46,6 +48,19 @@ pub enum ObjectChange {
     PriorityClass(Box<PriorityClass>),
     /// `ClusterState::remove_priority_class`.
     PriorityClassRemoved(String),
+    /// `ClusterState::set_limit_range`.
+    LimitRange(Box<LimitRange>),
+    /// `ClusterState::remove_limit_range`.
+    LimitRangeRemoved {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// `ClusterState::set_runtime_class`.
+    RuntimeClass(Box<RuntimeClass>),
+    /// `ClusterState::remove_runtime_class`.
+    RuntimeClassRemoved(String),
 }
 
 /// A change of a `ClusterState`, or one of its cycles. Workloads are named `namespace/name`. As JSON it has no Workloads, whose pod

@@ -421,7 +421,7 @@ impl ClusterState {
         )
     }
 
-    fn sync(&mut self) -> WorkloadSync<'_> {
+    pub(crate) const fn sync(&mut self) -> WorkloadSync<'_> {
         WorkloadSync {
             state: &mut self.state,
             settings: &self.settings,

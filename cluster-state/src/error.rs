@@ -71,6 +71,11 @@ impl<'a> Subject<'a> {
         Self { kind, metadata }
     }
 
+    /// The namespace; empty for cluster-scoped objects.
+    pub(crate) fn namespace(self) -> &'a str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
     pub(crate) fn error(self, field: &FieldPath, problem: ObjectProblem) -> ObjectError {
         ObjectError {
             kind: self.kind,

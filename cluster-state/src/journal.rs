@@ -8,6 +8,9 @@ pub use crate::cycle_record::{
 use crate::cluster_event::Journal;
 use crate::cluster_state::{ClusterState, end_hold, set_stuck};
 use crate::object_store::{ObjectStore, PriorityClassEntry};
+use crate::pod_default_objects::{
+    remove_limit_range, remove_runtime_class, set_limit_range, set_runtime_class,
+};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::{Cohort, LocalQueue, ResourceFlavor};
@@ -89,6 +92,12 @@ fn object_changes(objects: &ObjectStore) -> Vec<ObjectChange> {
             queue.metadata.namespace = Some(namespace.clone());
             ObjectChange::LocalQueue(Box::new(queue))
         });
+    let defaults = &objects.pod_defaults;
+    let ranges = defaults.limit_ranges();
+    let ranges = ranges.map(|it| ObjectChange::LimitRange(Box::new(it)));
+    let runtimes = defaults.runtime_classes();
+    let runtimes = runtimes.map(|it| ObjectChange::RuntimeClass(Box::new(it)));
+    let namespaces = namespaces.chain(ranges).chain(runtimes);
     let all = namespaces.chain(classes).chain(flavors).chain(cohorts);
     all.chain(queues).chain(local_queues).collect()
 }
@@ -171,6 +180,12 @@ fn apply_object(cluster: &mut ClusterState, change: &ObjectChange) {
         ObjectChange::NamespaceRemoved(name) => cluster.remove_namespace(name),
         ObjectChange::PriorityClass(it) => cluster.set_priority_class(it),
         ObjectChange::PriorityClassRemoved(name) => cluster.remove_priority_class(name),
+        ObjectChange::LimitRange(it) => set_limit_range(cluster, it),
+        ObjectChange::LimitRangeRemoved { namespace, name } => {
+            remove_limit_range(cluster, namespace, name);
+        }
+        ObjectChange::RuntimeClass(it) => set_runtime_class(cluster, it),
+        ObjectChange::RuntimeClassRemoved(name) => remove_runtime_class(cluster, name),
     }
 }
 

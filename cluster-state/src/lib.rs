@@ -8,12 +8,13 @@
 //! | LocalQueue | the ClusterQueue of a workload, and whether the workload is queued |
 //! | Workload | [`pod_sets`], [`reservation`], [`WorkloadPhase`] |
 //! | PriorityClass | the priorities, until the status has them; whether its workloads preempt |
+//! | LimitRange, RuntimeClass | the requests of pods that their templates do not have ([`pod_default_objects`]) |
 //! | namespace | whether the ClusterQueue accepts its workloads |
 //!
 //! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.
 //! [`placement_state::PlacementState`] does so for nodes, pods and disruption budgets, to the core's placement.
 //!
-//! Not read: pod groups and placements, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).
+//! Not read: pod groups and placements, tolerations with `Gt` and `Lt`.
 #![deny(clippy::arithmetic_side_effects)]
 
 mod admission_status;
@@ -35,6 +36,8 @@ mod overflow_guard;
 mod pending_message;
 pub mod pending_reason;
 pub mod placement_state;
+pub mod pod_default_objects;
+mod pod_defaults;
 mod pod_group_size;
 mod pod_requests;
 mod preemption_message;
@@ -62,8 +65,9 @@ pub use flavor_eligibility::Flavors;
 pub use flavor_searches::FlavorSearches;
 pub use object_store::{Completeness, ObjectStore};
 pub use pending_message::pending_message;
+pub use pod_defaults::PodDefaults;
 pub use pod_group_size::{PodGroupSize, PodGroupSource, pod_group_size};
-pub use pod_requests::pod_requests;
+pub use pod_requests::{RequestRules, pod_requests};
 pub use preemption_message::PreemptionMessage;
 pub use preemption_traits::{PreemptionTraits, preemption_traits};
 pub use quantities::{in_core_units, quantity};

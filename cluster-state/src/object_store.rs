@@ -2,6 +2,7 @@
 
 use crate::flavor_eligibility::Flavors;
 use crate::label_selector::{Selector, matches};
+use crate::pod_defaults::PodDefaults;
 use crate::queue_policies::elastic_defaults;
 use lockkeeper_api::allowed_priority_classes::is_priority_class_allowed;
 use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
@@ -62,6 +63,7 @@ pub struct ObjectStore {
     pub(crate) local_queues: BTreeMap<LocalQueueKey, LocalQueueSpec>,
     pub(crate) namespaces: BTreeMap<String, Labels>,
     pub(crate) priority_classes: BTreeMap<String, PriorityClassEntry>,
+    pub(crate) pod_defaults: PodDefaults,
 }
 
 impl ObjectStore {
@@ -92,6 +94,12 @@ impl ObjectStore {
     /// The names of all ClusterQueues.
     pub fn cluster_queue_names(&self) -> impl Iterator<Item = &str> {
         self.cluster_queues.keys().map(String::as_str)
+    }
+
+    /// What the API server adds to the requests of new pods.
+    #[must_use]
+    pub const fn pod_defaults(&self) -> &PodDefaults {
+        &self.pod_defaults
     }
 
     /// The PriorityClasses: name and value.

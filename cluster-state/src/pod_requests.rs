@@ -1,6 +1,7 @@
 //! The requests of the pods of a template.
 
 use crate::error::{ObjectError, ObjectProblem, RESOURCES_MAX, Subject};
+use crate::pod_defaults::PodDefaults;
 use crate::quantities::amount_from_quantity;
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
@@ -15,6 +16,15 @@ use std::collections::BTreeMap;
 /// Requests by resource.
 type Requests = BTreeMap<String, Quantity>;
 
+/// What the requests of pods depend on besides their templates.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestRules<'a> {
+    /// Requests of resources whose names have one of these prefixes are left out.
+    pub excluded_prefixes: &'a [String],
+    /// What the API server adds to new pods in the namespace of the workload.
+    pub defaults: &'a PodDefaults,
+}
+
 const COUNT_HELP: &str = "give a count of zero or more";
 const MIN_COUNT_HELP: &str = "give at least 0 and at most the count";
 
@@ -26,7 +36,7 @@ pub(crate) fn pod_set(
     pod_set: &PodSet,
     at: usize,
     ineligible: Box<[FlavorId]>,
-    excluded_prefixes: &[String],
+    rules: RequestRules<'_>,
 ) -> Result<core::PodSet, ObjectError> {
     let path = || FieldPath::new("spec.podSets").index(at);
     let bad = |field, count, accepted| {
@@ -46,7 +56,11 @@ pub(crate) fn pod_set(
     }
     let base = FieldPath::new("spec.podSets").index(at);
     let base = base.field("template.spec");
-    let reader = RequestReader { subject, base };
+    let reader = RequestReader {
+        subject,
+        base,
+        defaults: rules.defaults,
+    };
     let spec = pod_set.template.spec.as_ref();
     let each = spec.map(|it| reader.pod_total(it)).transpose()?;
     let each = each.unwrap_or_default();
@@ -57,7 +71,7 @@ pub(crate) fn pod_set(
     let mut requests = Vec::new();
     let mut has_unknown = false;
     for (resource, quantity) in each {
-        if is_excluded(&resource, excluded_prefixes) {
+        if is_excluded(&resource, rules.excluded_prefixes) {
             continue;
         }
         let field = || path().field("template.spec").field("containers");
@@ -92,12 +106,15 @@ pub(crate) fn is_excluded(resource: &str, prefixes: &[String]) -> bool {
 }
 
 /// The names of the resources that the pods of a template request, without zeros; none if a request is invalid.
-pub(crate) fn requested_resources(template: &PodTemplateSpec) -> Vec<String> {
-    let metadata = ObjectMeta::default();
+pub(crate) fn requested_resources(
+    namespace: &str,
+    template: &PodTemplateSpec,
+    defaults: &PodDefaults,
+) -> Vec<String> {
     let requests = template
         .spec
         .as_ref()
-        .and_then(|spec| pod_requests(&metadata, spec).ok());
+        .and_then(|spec| template_requests(namespace, spec, defaults).ok());
     requests.unwrap_or_default().into_keys().collect()
 }
 
@@ -110,9 +127,39 @@ pub fn pod_requests(
     metadata: &ObjectMeta,
     spec: &PodSpec,
 ) -> Result<BTreeMap<String, Amount>, ObjectError> {
+    // The API server has added the defaults already.
+    requests_of(metadata, spec, &PodDefaults::NONE)
+}
+
+/// The requests of one pod of a template by resource, without zeros, with the defaults of its namespace.
+///
+/// # Errors
+///
+/// As [`pod_requests`].
+pub(crate) fn template_requests(
+    namespace: &str,
+    spec: &PodSpec,
+    defaults: &PodDefaults,
+) -> Result<BTreeMap<String, Amount>, ObjectError> {
+    let metadata = ObjectMeta {
+        namespace: Some(namespace.to_owned()),
+        ..ObjectMeta::default()
+    };
+    requests_of(&metadata, spec, defaults)
+}
+
+fn requests_of(
+    metadata: &ObjectMeta,
+    spec: &PodSpec,
+    defaults: &PodDefaults,
+) -> Result<BTreeMap<String, Amount>, ObjectError> {
     let subject = Subject::new("Pod", metadata);
     let base = FieldPath::new("spec");
-    let reader = RequestReader { subject, base };
+    let reader = RequestReader {
+        subject,
+        base,
+        defaults,
+    };
     let mut requests = BTreeMap::new();
     for (resource, quantity) in reader.pod_total(spec)? {
         let field = || FieldPath::new("spec.containers");
@@ -129,6 +176,7 @@ struct RequestReader<'a> {
     subject: Subject<'a>,
     /// The path of its spec.
     base: FieldPath,
+    defaults: &'a PodDefaults,
 }
 
 impl RequestReader<'_> {
@@ -173,8 +221,18 @@ impl RequestReader<'_> {
                 }
             }
         }
-        let overhead = self.parse_list(pod.overhead.as_ref(), || self.path().field("overhead"))?;
-        self.add(&mut running, &overhead)?;
+        let overhead = pod.overhead.as_ref().filter(|it| !it.is_empty());
+        match (overhead, &pod.runtime_class_name) {
+            (None, Some(class)) => {
+                if let Some(overhead) = self.defaults.overhead(class) {
+                    self.add(&mut running, overhead)?;
+                }
+            }
+            (overhead, _) => {
+                let overhead = self.parse_list(overhead, || self.path().field("overhead"))?;
+                self.add(&mut running, &overhead)?;
+            }
+        }
         Ok(running)
     }
 
@@ -188,14 +246,20 @@ impl RequestReader<'_> {
         at: usize,
         container: &Container,
     ) -> Result<Requests, ObjectError> {
-        let Some(given) = &container.resources else {
-            return Ok(Requests::new());
-        };
-        let path = || self.path().field(list).index(at).field("resources");
-        let (mut requests, limits) = self.requests_and_limits(given, path)?;
-        // The API server defaults a missing request to the limit.
-        for (name, limit) in limits {
-            requests.entry(name).or_insert(limit);
+        let mut requests = Requests::new();
+        if let Some(given) = &container.resources {
+            let path = || self.path().field(list).index(at).field("resources");
+            let limits;
+            (requests, limits) = self.requests_and_limits(given, path)?;
+            // The API server defaults a missing request to the limit, and after that to the default of the namespace.
+            for (name, limit) in limits {
+                requests.entry(name).or_insert(limit);
+            }
+        }
+        for (name, amount) in self.defaults.of_containers(self.subject.namespace()) {
+            if !requests.contains_key(name) {
+                requests.insert(name.clone(), *amount);
+            }
         }
         Ok(requests)
     }

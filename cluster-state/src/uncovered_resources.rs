@@ -58,7 +58,8 @@ fn uncovered_by_pod_set<'a>(
         return None;
     }
     let pod_sets = workload.spec.pod_sets.iter().map(|pod_set| {
-        let requested = requested_resources(&pod_set.template).into_iter();
+        let requested =
+            requested_resources(namespace, &pod_set.template, &objects.pod_defaults).into_iter();
         let uncovered = requested.filter(|it| {
             !covers(spec, it) && !is_excluded(it, &objects.excluded_resource_prefixes)
         });

@@ -83,6 +83,7 @@ pub fn placement_request<'a>(
         pod_sets: pod_sets.collect(),
         priority: placement_priorities(cluster, workload).0,
         never_preempts: !traits.may_preempt,
+        pod_defaults: Some(cluster.objects().pod_defaults()),
         nominated,
     }
 }

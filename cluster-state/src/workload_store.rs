@@ -111,6 +111,17 @@ impl WorkloadStore {
             .collect()
     }
 
+    /// The workloads with pods of a `RuntimeClass`.
+    pub(crate) fn keys_using_runtime_class(&self, class: &str) -> Vec<WorkloadKey> {
+        let uses = |it: &Workload| {
+            let specs = it.spec.pod_sets.iter();
+            let mut specs = specs.filter_map(|it| it.template.spec.as_ref());
+            specs.any(|it| it.runtime_class_name.as_deref() == Some(class))
+        };
+        let used = self.entries.iter().filter(|(_, it)| uses(&it.object));
+        used.map(|(key, _)| Arc::clone(key)).collect()
+    }
+
     pub(crate) fn in_local_queue<'a>(
         &'a self,
         local_queue: &LocalQueueKey,

@@ -3,6 +3,7 @@
 use crate::error::{ObjectError, ObjectProblem, Subject};
 use crate::object_store::ObjectStore;
 use crate::overflow_guard::{OverflowGuard, object_totals};
+use crate::pod_requests::RequestRules;
 use crate::preemption_traits::preemption_labels_with_class;
 use crate::workload_phase::{NotQueuedReason, WorkloadPhase};
 use crate::workload_store::{WorkloadKey, WorkloadStore, local_queue_key};
@@ -103,7 +104,11 @@ impl WorkloadSync<'_> {
             &self.objects.excluded_resource_prefixes
         };
         let flavors = &self.objects.flavors;
-        let pod_sets = pod_sets(workload, self.state, groups, flavors, excluded)?;
+        let rules = RequestRules {
+            excluded_prefixes: excluded,
+            defaults: &self.objects.pod_defaults,
+        };
+        let pod_sets = pod_sets(workload, self.state, groups, flavors, rules)?;
         let cluster_queue_stop = stop_policy(queue.and_then(|it| it.spec.stop_policy));
         let lifecycle = lifecycle_state(workload, cluster_queue_stop, stop_policy(None));
         // The last check before the state changes: a rejected workload stays as it was.

@@ -2,7 +2,7 @@
 
 use crate::error::{ObjectError, ObjectProblem, Subject, object_key};
 use crate::flavor_eligibility::{Flavors, ineligible_flavors};
-use crate::pod_requests::pod_set;
+use crate::pod_requests::{RequestRules, pod_set};
 use crate::quantities::amount_from_quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use lockkeeper_api::Workload;
@@ -25,8 +25,7 @@ pub fn workload_key(workload: &Workload) -> String {
     object_key(&workload.metadata)
 }
 
-/// The pod sets of a workload, with the flavors among those of its queue that its pods cannot run on. Requests of
-/// resources whose names have an excluded prefix are left out.
+/// The pod sets of a workload, with the flavors among those of its queue that its pods cannot run on.
 ///
 /// # Errors
 ///
@@ -37,7 +36,7 @@ pub fn pod_sets(
     state: &mut State,
     groups: &[ResourceGroup],
     flavors: &Flavors,
-    excluded_prefixes: &[String],
+    rules: RequestRules<'_>,
 ) -> Result<Vec<PodSet>, ObjectError> {
     let subject = Subject::new("Workload", &workload.metadata);
     let mut seen = BTreeSet::new();
@@ -51,7 +50,7 @@ pub fn pod_sets(
         let kept_away = pod.map(|pod| ineligible_flavors(pod, groups, flavors));
         let kept_away = kept_away.into_iter().flatten();
         let kept_away = kept_away.map(|name| state.flavor(name)).collect();
-        let pod_set = pod_set(subject, state, item, at, kept_away, excluded_prefixes)?;
+        let pod_set = pod_set(subject, state, item, at, kept_away, rules)?;
         out.push(pod_set);
     }
     Ok(out)

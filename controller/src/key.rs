@@ -119,6 +119,10 @@ pub enum Kind {
     PriorityClass,
     /// `Namespace`.
     Namespace,
+    /// `LimitRange`.
+    LimitRange,
+    /// `RuntimeClass`.
+    RuntimeClass,
     /// `Workload`.
     Workload,
     /// `PodGroup` of Kubernetes; watched only if the cluster has it.
@@ -137,13 +141,15 @@ pub enum Kind {
 
 impl Kind {
     /// The kinds that are always watched; jobs are watched only if the cluster has their kind.
-    pub const FIXED: [Self; 7] = [
+    pub const FIXED: [Self; 9] = [
         Self::ClusterQueue,
         Self::Cohort,
         Self::LocalQueue,
         Self::ResourceFlavor,
         Self::PriorityClass,
         Self::Namespace,
+        Self::LimitRange,
+        Self::RuntimeClass,
         Self::Workload,
     ];
 

@@ -7,6 +7,7 @@
 
 pub mod job_adapters;
 mod key;
+mod pod_default_changes;
 pub mod preview;
 mod reconciler;
 mod runtime;

@@ -20,6 +20,16 @@ pub(crate) fn reduced(change: &ObjectChange) -> ObjectChange {
         ObjectChange::PriorityClass(it) => {
             ObjectChange::PriorityClass(Box::new(priority_class(it)))
         }
+        ObjectChange::LimitRange(it) => {
+            let mut reduced = it.clone();
+            reduced.metadata = own_names(&it.metadata);
+            ObjectChange::LimitRange(reduced)
+        }
+        ObjectChange::RuntimeClass(it) => {
+            let mut reduced = it.clone();
+            reduced.metadata = own_names(&it.metadata);
+            ObjectChange::RuntimeClass(reduced)
+        }
         other => other.clone(),
     }
 }
@@ -40,12 +50,18 @@ fn local_queue(queue: &LocalQueue) -> LocalQueue {
 
 fn priority_class(class: &PriorityClass) -> PriorityClass {
     PriorityClass {
-        metadata: ObjectMeta {
-            name: class.metadata.name.clone(),
-            ..ObjectMeta::default()
-        },
+        metadata: own_names(&class.metadata),
         description: None,
         ..class.clone()
+    }
+}
+
+/// The name and the namespace.
+fn own_names(metadata: &ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        name: metadata.name.clone(),
+        namespace: metadata.namespace.clone(),
+        ..ObjectMeta::default()
     }
 }
 

@@ -167,6 +167,10 @@ impl NameReplacer {
                 pod_set.pointer_mut("/template/spec/priorityClassName"),
                 "class",
             );
+            self.replace_at(
+                pod_set.pointer_mut("/template/spec/runtimeClassName"),
+                "runtime-class",
+            );
             if let Some(spec) = pod_set.pointer_mut("/template/spec") {
                 remove_pod_selectors(spec);
             }
@@ -271,6 +275,8 @@ fn own_prefix(kind: &str) -> &'static str {
         "Workload" => "workload",
         "Node" => "node",
         "Pod" => "pod",
+        "LimitRange" => "limit-range",
+        "RuntimeClass" => "runtime-class",
         _ => "object",
     }
 }

@@ -4,7 +4,8 @@ use crate::identity::Identity;
 use crate::kueue_objects::from_kueue;
 use crate::template::{Templates, take_templates};
 use crate::world_builder::{decode, with_spec};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{LimitRange, Namespace};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
@@ -26,6 +27,10 @@ pub enum KueueObject {
     PriorityClass(Box<PriorityClass>),
     /// A Namespace.
     Namespace(Box<Namespace>),
+    /// A `LimitRange`.
+    LimitRange(Box<LimitRange>),
+    /// A `RuntimeClass`.
+    RuntimeClass(Box<RuntimeClass>),
     /// A Workload, with reduced pod templates.
     Workload(Arc<Workload>),
 }
@@ -62,6 +67,8 @@ impl KueueReader {
         if identity.group != kueue::GROUP {
             let read = match (identity.group.as_str(), identity.kind.as_str()) {
                 ("", "Namespace") => KueueObject::Namespace(decode(object)?),
+                ("", "LimitRange") => KueueObject::LimitRange(decode(object)?),
+                ("node.k8s.io", "RuntimeClass") => KueueObject::RuntimeClass(decode(object)?),
                 _ => return Ok(None),
             };
             return Ok(Some(ReadKueueObject {

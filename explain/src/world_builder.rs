@@ -9,12 +9,14 @@ use crate::references::missing_references;
 use crate::template::{Templates, take_templates};
 use crate::waiting_preemptors::mark_waiting_preemptors;
 use crate::world::{JobFacts, JobKey, World};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{LimitRange, Namespace};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, GROUP, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_cluster_state::pod_default_objects::{set_limit_range, set_runtime_class};
 use lockkeeper_cluster_state::{ClusterState, Completeness, apply_reported_status, workload_key};
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::RequeueSettings;
@@ -75,6 +77,8 @@ pub struct WorldBuilder {
     kueue: ProjectObjects,
     priority_classes: Vec<PriorityClass>,
     namespaces: Vec<Namespace>,
+    limit_ranges: Vec<LimitRange>,
+    runtime_classes: Vec<RuntimeClass>,
     node_objects: NodeObjects,
     jobs: BTreeMap<JobKey, JobFacts>,
     templates: Templates,
@@ -98,6 +102,8 @@ impl WorldBuilder {
         self.kueue.merge(other.kueue);
         self.priority_classes.extend(other.priority_classes);
         self.namespaces.extend(other.namespaces);
+        self.limit_ranges.extend(other.limit_ranges);
+        self.runtime_classes.extend(other.runtime_classes);
         self.node_objects.merge(other.node_objects);
         self.jobs.extend(other.jobs);
         for (field, count) in other.not_modelled {
@@ -149,6 +155,14 @@ impl WorldBuilder {
             }
             "" if identity.kind == "Namespace" => {
                 self.namespaces.push(decode(object)?);
+                Ok(())
+            }
+            "" if identity.kind == "LimitRange" => {
+                self.limit_ranges.push(decode(object)?);
+                Ok(())
+            }
+            "node.k8s.io" if identity.kind == "RuntimeClass" => {
+                self.runtime_classes.push(decode(object)?);
                 Ok(())
             }
             "" if identity.kind == "Node" => {
@@ -304,6 +318,12 @@ impl WorldBuilder {
         let mut cluster = ClusterState::new(settings.options, settings.requeue, completeness);
         cluster.exclude_resources(settings.excluded_resource_prefixes);
         cluster.set_now(now_ms);
+        for limit_range in &self.limit_ranges {
+            set_limit_range(&mut cluster, limit_range);
+        }
+        for class in &self.runtime_classes {
+            set_runtime_class(&mut cluster, class);
+        }
         let missing = missing_references(
             &objects.cluster_queues,
             &objects.flavors,

@@ -17,6 +17,10 @@ pub enum ObjectKind {
     PriorityClass,
     /// Namespaces.
     Namespace,
+    /// `LimitRange`s.
+    LimitRange,
+    /// `RuntimeClass`es.
+    RuntimeClass,
     /// Workloads.
     Workload,
 }

@@ -13,6 +13,9 @@ use crate::settings::ObserveSettings;
 use crate::unchecked_decisions::{DecidedChange, UncheckedDecisions};
 use crate::workload_facts::{has_quota, is_pending, preempted, uid};
 use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::pod_default_objects::{
+    remove_limit_range, remove_runtime_class, set_limit_range, set_runtime_class,
+};
 use lockkeeper_cluster_state::{ClusterState, Completeness, PreemptionMessage, workload_key};
 use lockkeeper_explain::{KueueObject, ReadKueueObject};
 use lockkeeper_preemption::{Compatibility, Damping};
@@ -175,6 +178,8 @@ impl Observer {
             KueueObject::Namespace(namespace) => {
                 base.set_namespace(&name, namespace.metadata.labels.unwrap_or_default());
             }
+            KueueObject::LimitRange(limit_range) => set_limit_range(base, &limit_range),
+            KueueObject::RuntimeClass(class) => set_runtime_class(base, &class),
             KueueObject::Workload(_) => {}
         }
         self.note_queue_change(now_ms, kind);
@@ -200,6 +205,8 @@ impl Observer {
             ObjectKind::LocalQueue => base.remove_local_queue(namespace, name),
             ObjectKind::PriorityClass => base.remove_priority_class(name),
             ObjectKind::Namespace => base.remove_namespace(name),
+            ObjectKind::LimitRange => remove_limit_range(base, namespace, name),
+            ObjectKind::RuntimeClass => remove_runtime_class(base, name),
         }
         self.note_queue_change(now_ms, kind);
     }
@@ -419,6 +426,8 @@ fn identity(object: &KueueObject) -> (ObjectKind, String) {
         KueueObject::LocalQueue(it) => (ObjectKind::LocalQueue, &it.metadata),
         KueueObject::PriorityClass(it) => (ObjectKind::PriorityClass, &it.metadata),
         KueueObject::Namespace(it) => (ObjectKind::Namespace, &it.metadata),
+        KueueObject::LimitRange(it) => (ObjectKind::LimitRange, &it.metadata),
+        KueueObject::RuntimeClass(it) => (ObjectKind::RuntimeClass, &it.metadata),
         KueueObject::Workload(it) => (ObjectKind::Workload, &it.metadata),
     };
     let name = metadata.name.as_deref().unwrap_or_default();

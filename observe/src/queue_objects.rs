@@ -40,6 +40,8 @@ fn spec_text(object: &KueueObject) -> String {
         KueueObject::LocalQueue(it) => text(&it.spec),
         KueueObject::PriorityClass(it) => text(&(it.value, it.global_default)),
         KueueObject::Namespace(it) => text(&it.metadata.labels),
+        KueueObject::LimitRange(it) => text(&it.spec),
+        KueueObject::RuntimeClass(it) => text(&it.overhead),
         KueueObject::Workload(_) => String::new(),
     }
 }

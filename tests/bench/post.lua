@@ -4,6 +4,18 @@ wrk.method = "POST"
 wrk.body = file:read("*a")
 wrk.headers["Content-Type"] = "application/json"
 
+-- With DISTINCT each review has other images, so that no pod template has been reviewed before.
+if os.getenv("DISTINCT") then
+  local before, number = wrk.body, 0
+  -- Each thread of wrk has a state of its own, so this is another address.
+  local thread = tostring({}):match("0x(%x+)")
+  request = function()
+    number = number + 1
+    local images = string.format("registry.example.com/%s/%d/%d/", thread, os.time(), number)
+    return wrk.format(nil, nil, nil, (before:gsub("registry%.example%.com/", images)))
+  end
+end
+
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format("figures %d %d %.3f %.3f\n", summary.requests,

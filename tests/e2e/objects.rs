@@ -36,6 +36,8 @@ pub fn collection(kind: &str) -> String {
         "ReplicaSet" => format!("/apis/apps/v1/{space}/replicasets"),
         "StatefulSet" => format!("/apis/apps/v1/{space}/statefulsets"),
         "Pod" => format!("/api/v1/{space}/pods"),
+        "LimitRange" => format!("/api/v1/{space}/limitranges"),
+        "RuntimeClass" => "/apis/node.k8s.io/v1/runtimeclasses".to_owned(),
         "Node" => "/api/v1/nodes".to_owned(),
         "PodDisruptionBudget" => format!("/apis/policy/v1/{space}/poddisruptionbudgets"),
         "PodGroup" => format!("/apis/scheduling.k8s.io/v1beta1/{space}/podgroups"),
@@ -49,7 +51,7 @@ pub fn collection(kind: &str) -> String {
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The kinds that a trial may leave objects of, owners first.
-const SWEPT_KINDS: [&str; 15] = [
+const SWEPT_KINDS: [&str; 17] = [
     "JobKind",
     "Deployment",
     "ReplicaSet",
@@ -63,6 +65,8 @@ const SWEPT_KINDS: [&str; 15] = [
     "Cohort",
     "ResourceFlavor",
     "PriorityClass",
+    "LimitRange",
+    "RuntimeClass",
     "PodDisruptionBudget",
     "Event",
 ];

@@ -49,6 +49,8 @@ pub(crate) async fn list_cluster(client: &Client) -> Result<ClusterObjects, List
         local_queues: typed(client, OWN, "LocalQueue", "localqueues").await?,
         priority_classes: typed(client, scheduling, "PriorityClass", "priorityclasses").await?,
         namespaces: typed(client, "v1", "Namespace", "namespaces").await?,
+        limit_ranges: typed(client, "v1", "LimitRange", "limitranges").await?,
+        runtime_classes: typed(client, "node.k8s.io/v1", "RuntimeClass", "runtimeclasses").await?,
         // Last, so that the quota in use is as recent as possible.
         workloads: typed(client, OWN, "Workload", "workloads").await?,
     })

@@ -1,6 +1,7 @@
 //! The objects of a cluster that a plan is made from.
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{LimitRange, Namespace};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde_json::Value;
@@ -23,6 +24,8 @@ pub(crate) struct ClusterObjects {
     pub(crate) flavors: Vec<ResourceFlavor>,
     pub(crate) local_queues: Vec<LocalQueue>,
     pub(crate) priority_classes: Vec<PriorityClass>,
+    pub(crate) limit_ranges: Vec<LimitRange>,
+    pub(crate) runtime_classes: Vec<RuntimeClass>,
     pub(crate) namespaces: Vec<Namespace>,
     pub(crate) workloads: Vec<Workload>,
 }

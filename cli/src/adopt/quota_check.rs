@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::workload::Admission;
+use lockkeeper_cluster_state::pod_default_objects::{set_limit_range, set_runtime_class};
 use lockkeeper_cluster_state::settings::{requeue_settings, scheduling_options};
 use lockkeeper_cluster_state::{
     ClusterState, Completeness, NotQueuedReason, WorkloadPhase, admission, pending_message,
@@ -80,6 +81,12 @@ impl QuotaCheck {
         }
         for class in &objects.priority_classes {
             cluster.set_priority_class(class);
+        }
+        for limit_range in &objects.limit_ranges {
+            set_limit_range(&mut cluster, limit_range);
+        }
+        for class in &objects.runtime_classes {
+            set_runtime_class(&mut cluster, class);
         }
         for namespace in &objects.namespaces {
             let name = namespace.metadata.name.clone().unwrap_or_default();

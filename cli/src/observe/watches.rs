@@ -43,6 +43,18 @@ const KINDS: [(ObjectKind, &str, &str); 6] = [
     (ObjectKind::Workload, "Workload", "workloads"),
 ];
 
+/// Kinds of Kubernetes: kind, group, name and plural, in the version `v1`.
+const CORE_KINDS: [(ObjectKind, &str, &str, &str); 3] = [
+    (ObjectKind::Namespace, "", "Namespace", "namespaces"),
+    (ObjectKind::LimitRange, "", "LimitRange", "limitranges"),
+    (
+        ObjectKind::RuntimeClass,
+        "node.k8s.io",
+        "RuntimeClass",
+        "runtimeclasses",
+    ),
+];
+
 /// What a watch delivers.
 #[derive(Debug)]
 pub(super) enum WatchedChange {
@@ -81,11 +93,15 @@ pub(super) struct WatchedKind {
 ///
 /// The API server does not respond, or Kueue is not installed.
 pub(super) async fn watched_kinds(client: &Client) -> Result<Vec<WatchedKind>, Error> {
-    let namespace = GroupVersionKind::gvk("", "v1", "Namespace");
-    let mut kinds = vec![WatchedKind {
-        kind: ObjectKind::Namespace,
-        resource: ApiResource::from_gvk_with_plural(&namespace, "namespaces"),
-    }];
+    let core = CORE_KINDS.iter();
+    let core = core.map(|(kind, group, name, plural)| {
+        let named = GroupVersionKind::gvk(group, "v1", name);
+        WatchedKind {
+            kind: *kind,
+            resource: ApiResource::from_gvk_with_plural(&named, plural),
+        }
+    });
+    let mut kinds: Vec<WatchedKind> = core.collect();
     for version in VERSIONS {
         let served = client
             .list_api_group_resources(&format!("{}/{version}", kueue::GROUP))

@@ -48,11 +48,16 @@ const QUEUE_KINDS: [QueueKind; 5] = [
 ];
 
 /// Kinds that decisions depend on beside queues.
-const OTHER_KINDS: [(&str, QueueKind); 2] = [
+const OTHER_KINDS: [(&str, QueueKind); 4] = [
     ("v1", queue_kind("Namespace", "namespaces", false, false)),
     (
         "scheduling.k8s.io/v1",
         queue_kind("PriorityClass", "priorityclasses", false, false),
+    ),
+    ("v1", queue_kind("LimitRange", "limitranges", true, false)),
+    (
+        "node.k8s.io/v1",
+        queue_kind("RuntimeClass", "runtimeclasses", false, false),
     ),
 ];
 

@@ -5,10 +5,10 @@ use super::resource_names::SplitRequests;
 use super::workload_entry::{Reservation, pod_group, policy};
 use crate::core_labels::{has_label, labels};
 use crate::inter_pod_fields::{CONSTRAINTS_LEN_MAX, PodIdentity, constraints_len};
-use crate::pod_requests::pod_requests;
+use crate::pod_defaults::PodDefaults;
+use crate::pod_requests::template_requests;
 use crate::scheduling_fields::{pod_shape, toleration};
 use k8s_openapi::api::core::v1::PodSpec;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::workload::{NominatedPlacement, PodSetPlacement};
 use lockkeeper_preemption::gang::{GangCluster, GroupSpec, MemberSpec};
 use lockkeeper_preemption::placement::{Labels, PodSpec as CorePod, Selector};
@@ -43,7 +43,7 @@ pub(super) fn pod_set_shapes<'a>(
     for pod_set in &request.pod_sets {
         let count = usize::try_from(pod_set.count).unwrap_or_default();
         total = total.saturating_add(count);
-        shapes.push(pod_set_shape(cluster, request.namespace, pod_set, count)?);
+        shapes.push(pod_set_shape(cluster, request, pod_set, count)?);
     }
     if total > PODS_MAX {
         return Err(format!(
@@ -55,7 +55,7 @@ pub(super) fn pod_set_shapes<'a>(
 
 fn pod_set_shape<'a>(
     cluster: &mut GangCluster,
-    namespace: &str,
+    request: &PlacementRequest<'_>,
     pod_set: &PlacementPodSet<'a>,
     count: usize,
 ) -> Result<PodSetShape<'a>, String> {
@@ -64,7 +64,7 @@ fn pod_set_shape<'a>(
     let metadata = pod_set.template.metadata.as_ref();
     let own_labels = metadata.and_then(|it| it.labels.as_ref());
     let identity = PodIdentity {
-        namespace,
+        namespace: request.namespace,
         labels: own_labels,
     };
     let mut shape = pod_shape(cluster, identity, spec);
@@ -83,7 +83,7 @@ fn pod_set_shape<'a>(
     let of_flavors = pod_set.tolerations.iter();
     let of_flavors = of_flavors.filter_map(|it| toleration(cluster, it));
     shape.tolerations.extend(of_flavors);
-    let requests = template_requests(pod_set)?;
+    let requests = pod_set_requests(request, pod_set)?;
     let requests = SplitRequests::new(cluster, requests);
     shape.requests.extend(requests.known);
     shape.has_unknown_resource = !requests.unknown.is_empty();
@@ -96,15 +96,21 @@ fn pod_set_shape<'a>(
     })
 }
 
-/// The requests of one pod of a pod set.
+/// The requests of one pod of a pod set, with the defaults of the cluster.
 ///
 /// # Errors
 ///
 /// A message if a request is not valid.
-fn template_requests(pod_set: &PlacementPodSet<'_>) -> Result<BTreeMap<String, Amount>, String> {
+fn pod_set_requests(
+    request: &PlacementRequest<'_>,
+    pod_set: &PlacementPodSet<'_>,
+) -> Result<BTreeMap<String, Amount>, String> {
+    static NONE: PodDefaults = PodDefaults::NONE;
     let empty = PodSpec::default();
     let spec = pod_set.template.spec.as_ref().unwrap_or(&empty);
-    pod_requests(&ObjectMeta::default(), spec).map_err(|error| {
+    let defaults = request.pod_defaults.unwrap_or(&NONE);
+    let requests = template_requests(request.namespace, spec, defaults);
+    requests.map_err(|error| {
         let (name, field, problem) = (pod_set.name, error.field, error.problem);
         format!("pod set {name:?}: template.{field}: {problem}")
     })
@@ -114,7 +120,10 @@ fn template_requests(pod_set: &PlacementPodSet<'_>) -> Result<BTreeMap<String, A
 /// these resources.
 pub(super) fn add_resources(cluster: &mut GangCluster, request: &PlacementRequest<'_>) {
     for pod_set in &request.pod_sets {
-        for resource in template_requests(pod_set).unwrap_or_default().keys() {
+        for resource in pod_set_requests(request, pod_set)
+            .unwrap_or_default()
+            .keys()
+        {
             cluster.resource(resource);
         }
     }

@@ -1,5 +1,6 @@
 //! Workloads and placement requests, and the decisions on them.
 
+use crate::pod_defaults::PodDefaults;
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
 use lockkeeper_api::workload::{DisruptionMode, NominatedPlacement};
 
@@ -39,6 +40,8 @@ pub struct PlacementRequest<'a> {
     pub priority: i32,
     /// Whether the preemption policy of its class is `Never`.
     pub never_preempts: bool,
+    /// What the API server adds to the requests of new pods, if anything.
+    pub pod_defaults: Option<&'a PodDefaults>,
     /// The nodes that an earlier decision nominated.
     pub nominated: Option<&'a NominatedPlacement>,
 }

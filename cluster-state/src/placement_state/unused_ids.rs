@@ -87,6 +87,7 @@ mod tests {
             pod_sets: vec![pod_set],
             priority: 0,
             never_preempts: true,
+            pod_defaults: None,
             nominated: None,
         };
         format!("{:?}", state.plan(&request).outcome)

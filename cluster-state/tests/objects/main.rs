@@ -15,6 +15,7 @@ mod event_order;
 mod events;
 mod fields;
 mod good_examples;
+mod pod_defaults;
 mod preemption_fields;
 mod quotas;
 mod tenant_names;

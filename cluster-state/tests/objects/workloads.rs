@@ -1,7 +1,9 @@
 use crate::{lockkeeper_object, object, yaml};
 use lockkeeper_api::Workload;
 use lockkeeper_api::quota::ResourceGroup;
-use lockkeeper_cluster_state::{Flavors, lifecycle_state, pod_sets, reservation};
+use lockkeeper_cluster_state::{
+    Flavors, PodDefaults, RequestRules, lifecycle_state, pod_sets, reservation,
+};
 use lockkeeper_preemption::requeue::{
     DeactivationCause, EvictedCondition, EvictionReason, LifecycleState, NotReadyReason, PodsReady,
     QueueOrderTimestamp, RequeueSettings, RequeueState, StopPolicy,
@@ -22,12 +24,18 @@ fn workload_with_pod(pod: &str) -> Workload {
     workload(&spec, &json!({}))
 }
 
+/// No resource is excluded, and the API server adds nothing.
+const RULES: RequestRules<'_> = RequestRules {
+    excluded_prefixes: &[],
+    defaults: &PodDefaults::NONE,
+};
+
 fn requests(workload: &Workload) -> Result<Vec<(String, i64)>, String> {
     let mut state = State::default();
     for name in ["cpu", "memory", "gpu"] {
         state.resource(name);
     }
-    let pod_sets = pod_sets(workload, &mut state, &[], &Flavors::new(), &[]);
+    let pod_sets = pod_sets(workload, &mut state, &[], &Flavors::new(), RULES);
     let pod_sets = pod_sets.map_err(|e| e.to_string())?;
     let requests = pod_sets[0].requests.iter();
     let named = requests.map(|(id, amount)| (state.resource_name(*id).to_owned(), amount.get()));
@@ -210,7 +218,7 @@ fn pod_sets_exclude_ineligible_flavors() {
     for (pod, expected) in cases {
         let workload = workload_with_pod(&format!("containers: []\n{pod}"));
         let mut state = State::default();
-        let got = pod_sets(&workload, &mut state, &groups, &flavors, &[]).unwrap();
+        let got = pod_sets(&workload, &mut state, &groups, &flavors, RULES).unwrap();
         let got = got[0].ineligible.iter().map(|id| state.flavor_name(*id));
         let mut got: Vec<_> = got.collect();
         got.sort_unstable();

@@ -1,10 +1,16 @@
 //! Watch events in different orders.
 
 use crate::test_state::{
-    node, object, placement, plan, pod, pod_of, request, set_pods, state, template, workload,
+    GPU, node, object, placement, plan, pod, pod_of, request, set_pods, state, template, workload,
 };
 use lockkeeper_api::workload::DisruptionMode::PodGroup;
-use lockkeeper_cluster_state::placement_state::{PlacementState, VictimRef, WorkloadUnit};
+use lockkeeper_cluster_state::placement_state::{
+    PlacementOutcome, PlacementState, VictimRef, WorkloadUnit,
+};
+use lockkeeper_cluster_state::pod_default_objects::set_limit_range;
+use lockkeeper_cluster_state::{ClusterState, Completeness};
+use lockkeeper_preemption::Options;
+use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::json;
 
 const GANG: VictimRef<'_> = VictimRef::Workload {
@@ -177,4 +183,28 @@ fn events_change_their_nodes_only() {
     state.forget_changes();
     state.remove_node("c");
     assert_eq!(changed(&state), ["c"]);
+}
+
+/// Pods need room for the requests that they get by default.
+#[test]
+fn default_requests_need_room() {
+    let mut cluster = ClusterState::new(
+        Options::default(),
+        RequeueSettings::default(),
+        Completeness::Partial,
+    );
+    let limit_range = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l", "namespace": "ns"},
+        "spec": {"limits": [{"type": "Container", "defaultRequest": {GPU: "3"}}]}});
+    set_limit_range(&mut cluster, &object(&limit_range));
+    let mut state = state(&["a"], 4);
+    let template = object(&json!({"spec": {"containers": [{"name": "main"}]}}));
+    for (has_defaults, count, expected) in [(false, 2, true), (true, 1, true), (true, 2, false)] {
+        let mut request = request(&template, count, 0);
+        if has_defaults {
+            request.pod_defaults = Some(cluster.objects().pod_defaults());
+        }
+        let outcome = state.plan(&request).outcome;
+        let fits = matches!(outcome, PlacementOutcome::Fits(_));
+        assert_eq!(fits, expected, "{count}: {outcome:?}");
+    }
 }

@@ -82,6 +82,7 @@ pub(crate) fn request(
         }],
         priority,
         never_preempts: false,
+        pod_defaults: None,
         nominated: None,
     }
 }

@@ -77,7 +77,11 @@ impl JobAdapter for SinglePod {
             .collect();
         let template = Arc::new(strip_template(PodTemplateSpec {
             metadata: Some(pod.metadata.clone()),
-            spec: Some(spec.clone()),
+            spec: Some(PodSpec {
+                // The API server has added the overhead of the class.
+                runtime_class_name: None,
+                ..spec.clone()
+            }),
         }));
         let group = GroupClaim::of_pod(&pod.metadata, &spec, &status, &template);
         let ended = pod_result(&pod.metadata, &status, is_gated);

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
 use lockkeeper_cluster_state::inter_pod_fields::selected_label_keys;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The labels of pods that a decision reads.
 const DECISION_LABELS: [&str; 2] = [labels::PREEMPTIBLE, labels::CAN_PREEMPT];
@@ -33,6 +33,10 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
                 .topology_spread_constraints
                 .and_then(strip_topology_spread),
             tolerations: spec.tolerations.filter(|it| !it.is_empty()),
+            // The overhead is that of the class, if the template has none.
+            runtime_class_name: spec
+                .runtime_class_name
+                .filter(|_| spec.overhead.as_ref().is_none_or(BTreeMap::is_empty)),
             overhead: spec.overhead.filter(|it| !it.is_empty()),
             // Any other policy permits preemption, as an absent one does.
             preemption_policy: spec.preemption_policy.filter(|it| it == "Never"),
@@ -144,6 +148,7 @@ pub(crate) fn has_same_requests(one: Option<&PodSpec>, other: Option<&PodSpec>) 
             has_equal_requests(&one.containers, &other.containers)
                 && has_equal_requests(&inits(one), &inits(other))
                 && one.overhead == other.overhead
+                && one.runtime_class_name == other.runtime_class_name
                 && one.resources == other.resources
         }
         (one, other) => one.is_none() && other.is_none(),
@@ -170,7 +175,9 @@ pub(super) mod tests {
     use lockkeeper_cluster_state::host_ports::host_ports;
     use lockkeeper_cluster_state::inter_pod_fields::PodIdentity;
     use lockkeeper_cluster_state::scheduling_fields::pod_shape;
-    use lockkeeper_cluster_state::{Flavors, pod_sets, preemption_labels};
+    use lockkeeper_cluster_state::{
+        Flavors, PodDefaults, RequestRules, pod_sets, preemption_labels,
+    };
     use lockkeeper_preemption::State;
     use lockkeeper_preemption::gang::{GangCluster, GangOptions};
     use lockkeeper_preemption::placement::Shape;
@@ -342,7 +349,11 @@ pub(super) mod tests {
                 for name in ["cpu", "memory"] {
                     state.resource(name);
                 }
-                let pods = pod_sets(workload, &mut state, groups, &flavors, &[]).unwrap();
+                let rules = RequestRules {
+                    excluded_prefixes: &[],
+                    defaults: &PodDefaults::NONE,
+                };
+                let pods = pod_sets(workload, &mut state, groups, &flavors, rules).unwrap();
                 let spec = workload.spec.pod_sets[0].template.spec.as_ref().unwrap();
                 let ports: Vec<_> = host_ports(spec).collect();
                 (pods, preemption_labels(workload), ports, shape_of(workload))

@@ -4,6 +4,7 @@ use super::outcome::{Preview, PreviewedPods};
 use super::unconfirmed::UnconfirmedDecisions;
 use crate::job_adapters::JobKinds;
 use crate::key::{Kind, ObjectKey};
+use crate::pod_default_changes::{observe_limit_range, observe_runtime_class};
 use crate::reconciler::{
     AdoptionHolds, Change, Input, TemplateInterner, adoption_needs_quota, inactive_message,
     namespace_mismatch,
@@ -139,6 +140,8 @@ impl PreviewState {
                 cluster.set_namespace(it.metadata.name.as_deref().unwrap_or_default(), labels);
             }
             Input::Namespace(Change::Deleted(key)) => cluster.remove_namespace(key.name()),
+            Input::LimitRange(change) => observe_limit_range(cluster, change),
+            Input::RuntimeClass(change) => observe_runtime_class(cluster, change),
             Input::Workload(Change::Applied(mut it)) => {
                 self.templates.intern(&mut it);
                 self.set_workload(now_ms, Arc::from(it));

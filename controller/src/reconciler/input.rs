@@ -5,7 +5,8 @@ use super::output::{WriteId, WriteResult};
 use super::status::conditions::has_status;
 use crate::job_adapters::{JobKinds, JobView, strip_template};
 use crate::key::{Kind, ObjectKey};
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -39,6 +40,10 @@ pub enum Input {
     PriorityClass(Change<Box<PriorityClass>>),
     /// A namespace.
     Namespace(Change<Box<Namespace>>),
+    /// A `LimitRange`.
+    LimitRange(Change<Box<LimitRange>>),
+    /// A `RuntimeClass`.
+    RuntimeClass(Change<Box<RuntimeClass>>),
     /// A workload.
     Workload(Change<Box<Workload>>),
     /// A `PodGroup`.
@@ -105,6 +110,8 @@ impl Input {
                 decode(object).map(|it| Self::PriorityClass(Change::Applied(it)))
             }
             Kind::Namespace => decode(object).map(|it| Self::Namespace(Change::Applied(it))),
+            Kind::LimitRange => decode(object).map(|it| Self::LimitRange(Change::Applied(it))),
+            Kind::RuntimeClass => decode(object).map(|it| Self::RuntimeClass(Change::Applied(it))),
             Kind::Workload => decode(object)
                 .map(|it| Self::Workload(Change::Applied(Box::new(strip_workload(*it))))),
             Kind::PodGroup => decode(object).map(|it| Self::PodGroup(Change::Applied(it))),
@@ -131,6 +138,8 @@ impl Input {
             Kind::ResourceFlavor => Self::ResourceFlavor(Change::Deleted(name)),
             Kind::PriorityClass => Self::PriorityClass(Change::Deleted(name)),
             Kind::Namespace => Self::Namespace(Change::Deleted(name)),
+            Kind::LimitRange => Self::LimitRange(Change::Deleted(name)),
+            Kind::RuntimeClass => Self::RuntimeClass(Change::Deleted(name)),
             Kind::Workload => Self::Workload(Change::Deleted(name)),
             Kind::PodGroup => Self::PodGroup(Change::Deleted(name)),
             Kind::JobKind => Self::JobKind(Change::Deleted(name)),

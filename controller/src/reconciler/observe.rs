@@ -18,6 +18,7 @@ use super::placement::retries::retry_all_waiting;
 use super::state::ReconcilerState;
 use crate::job_adapters::{KINDS, POD, watched_kind};
 use crate::key::{Kind, ObjectKey};
+use crate::pod_default_changes::{observe_limit_range, observe_runtime_class};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use std::collections::BTreeMap;
@@ -31,6 +32,14 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::ResourceFlavor(change) => queue::observe_flavor(state, change),
         Input::PriorityClass(change) => observe_priority_class(state, change),
         Input::Namespace(change) => observe_namespace(state, change),
+        Input::LimitRange(change) => {
+            state.cycle.is_due = true;
+            observe_limit_range(&mut state.cluster, change);
+        }
+        Input::RuntimeClass(change) => {
+            state.cycle.is_due = true;
+            observe_runtime_class(&mut state.cluster, change);
+        }
         Input::Workload(change) => workload::observe_workload(state, change, now_ms),
         Input::PodGroup(change) => pod_group::observe_pod_group(state, change, now_ms),
         Input::JobKind(change) => job_kind::observe_job_kind(state, change),
@@ -117,6 +126,8 @@ fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, 
         // Their events would need the right to write events in any namespace.
         Kind::PriorityClass
         | Kind::Namespace
+        | Kind::LimitRange
+        | Kind::RuntimeClass
         | Kind::PodGroup
         | Kind::Node
         | Kind::BoundPod

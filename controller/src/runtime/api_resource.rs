@@ -2,7 +2,8 @@
 
 use crate::Kind;
 use crate::job_adapters::{JobKinds, Resource};
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, Pod};
+use k8s_openapi::api::node::v1::RuntimeClass;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
@@ -18,6 +19,8 @@ pub(super) fn resource(kinds: &JobKinds, kind: Kind) -> Option<ApiResource> {
         Kind::ResourceFlavor => ApiResource::erase::<ResourceFlavor>(&()),
         Kind::PriorityClass => ApiResource::erase::<PriorityClass>(&()),
         Kind::Namespace => ApiResource::erase::<Namespace>(&()),
+        Kind::LimitRange => ApiResource::erase::<LimitRange>(&()),
+        Kind::RuntimeClass => ApiResource::erase::<RuntimeClass>(&()),
         Kind::Workload => ApiResource::erase::<Workload>(&()),
         Kind::PodGroup => ApiResource::erase::<PodGroup>(&()),
         Kind::JobKind => ApiResource::erase::<JobKind>(&()),

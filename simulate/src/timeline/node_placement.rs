@@ -241,6 +241,7 @@ impl<'a> NodePlacement<'a> {
             pod_sets: pod_sets.collect(),
             priority: spec.priority,
             never_preempts: false,
+            pod_defaults: None,
             nominated,
         };
         Some(call(&mut self.state, &request))

@@ -19,6 +19,7 @@ mod jobs;
 mod limits;
 mod many_queues;
 mod placement;
+mod pod_defaults;
 mod pod_groups;
 mod pods;
 mod pods_ready;
@@ -61,6 +62,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("pod groups", &pod_groups::TRIALS);
     add("placement", &placement::TRIALS);
     add("inter-pod", &inter_pod::TRIALS);
+    add("pod defaults", &pod_defaults::TRIALS);
     add("elastic nodes", &elastic_nodes::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);

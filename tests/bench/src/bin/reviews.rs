@@ -3,7 +3,7 @@
 //! `reviews PATH FILE COUNT [STORED]`: PATH is /validate, /mutate or /noop, FILE has a review. Other objects are those of
 //! tests/bench/world, in which the reviewed objects have no findings unless they are invalid. With `--unresolved` they are
 //! those of tests/bench/world-unresolved: a ClusterQueue then gets a warning for each flavor, and audit findings for its
-//! limits.
+//! limits. With `--distinct` no pod template is decoded twice.
 
 use anyhow::{Context, Result, ensure};
 use axum::body::Body;
@@ -38,6 +38,9 @@ const UNRESOLVED_WORLD: [&str; 2] = [
     include_str!("../../world-unresolved/queue-of-other-flavor.yaml"),
 ];
 
+/// The start of the images in the reviews.
+const IMAGES: &str = "registry.example.com/";
+
 /// The pods of one job.
 const PODS_PER_JOB: usize = 8;
 
@@ -59,6 +62,9 @@ struct Arguments {
     /// Use a world without the flavors that the reviews name
     #[arg(long)]
     unresolved: bool,
+    /// Use other images in each review, so that no pod template has been decoded before
+    #[arg(long)]
+    distinct: bool,
 }
 
 fn main() -> Result<()> {
@@ -78,9 +84,14 @@ async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
     let app = Arc::new(app);
     let noop = noop_router(Arc::clone(&app), Arc::default(), Arc::default());
     let router = router(app).merge(noop);
-    for _ in 0..arguments.count {
+    for number in 0..arguments.count {
         let request = Request::post(&arguments.path).header("Content-Type", "application/json");
-        let request = request.body(Body::from(body.to_vec()))?;
+        let body = if arguments.distinct {
+            with_images(body, number)?
+        } else {
+            body.to_vec()
+        };
+        let request = request.body(Body::from(body))?;
         let response = router.clone().oneshot(request).await?;
         ensure!(
             response.status() == StatusCode::OK,
@@ -90,6 +101,12 @@ async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
         response.into_body().collect().await?;
     }
     Ok(())
+}
+
+/// A review whose images have a number.
+fn with_images(body: &[u8], number: usize) -> Result<Vec<u8>> {
+    let text = std::str::from_utf8(body)?.replace(IMAGES, &format!("{IMAGES}{number}/"));
+    Ok(text.into_bytes())
 }
 
 /// The objects of one of the worlds.

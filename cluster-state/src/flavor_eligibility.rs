@@ -23,17 +23,10 @@ pub(crate) fn ineligible_flavors<'a>(
     for group in groups {
         let known = group.flavors.iter();
         let known = known.filter_map(|it| Some((it.name.as_str(), flavors.get(&it.name)?)));
-        let known: Vec<_> = known.collect();
-        // Only keys that some flavor of the group has: other labels of the nodes are unknown.
-        let keys = known
-            .iter()
-            .flat_map(|(_, flavor)| flavor.node_labels.keys());
-        let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
-        for (name, flavor) in &known {
-            if !(tolerates(pod, flavor) && node_selector_matches(pod, &keys, &flavor.node_labels)) {
-                out.insert(*name);
-            }
-        }
+        let excluded = known.filter(|(_, flavor)| {
+            !(tolerates(pod, flavor) && node_selector_matches(pod, &flavor.node_labels))
+        });
+        out.extend(excluded.map(|(name, _)| name));
     }
     out
 }
@@ -67,14 +60,11 @@ fn is_tolerated(taint: &Taint, by: &Toleration) -> bool {
     }
 }
 
-fn node_selector_matches(
-    pod: &PodSpec,
-    keys: &BTreeSet<&str>,
-    labels: &BTreeMap<String, String>,
-) -> bool {
-    let selector = pod.node_selector.iter().flatten();
-    let mut selector = selector.filter(|(key, _)| keys.contains(key.as_str()));
-    if !selector.all(|(key, value)| labels.get(key) == Some(value)) {
+/// Whether the node selector and the required affinity of a pod permit the labels of a flavor. Requirements on other labels are left
+/// to the scheduler: the labels of the nodes are unknown.
+fn node_selector_matches(pod: &PodSpec, labels: &BTreeMap<String, String>) -> bool {
+    let mut selector = pod.node_selector.iter().flatten();
+    if !selector.all(|(key, value)| labels.get(key).is_none_or(|it| it == value)) {
         return false;
     }
     let affinity = pod.affinity.as_ref();
@@ -87,7 +77,7 @@ fn node_selector_matches(
     let Some(required) = required else {
         return true;
     };
-    let known = |it: &&NodeSelectorRequirement| keys.contains(it.key.as_str());
+    let known = |it: &&NodeSelectorRequirement| labels.contains_key(&it.key);
     // One matching term is enough; a term without known keys always matches.
     required.node_selector_terms.is_empty()
         || required.node_selector_terms.iter().any(|term| {

@@ -18,6 +18,7 @@ mod good_examples;
 mod pod_defaults;
 mod preemption_fields;
 mod quotas;
+mod recorded_eligibility;
 mod tenant_names;
 mod test_cluster;
 mod workloads;

@@ -25,7 +25,7 @@ fn workload_with_pod(pod: &str) -> Workload {
 }
 
 /// No resource is excluded, and the API server adds nothing.
-const RULES: RequestRules<'_> = RequestRules {
+pub const RULES: RequestRules<'_> = RequestRules {
     excluded_prefixes: &[],
     defaults: &PodDefaults::NONE,
 };

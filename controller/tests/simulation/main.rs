@@ -40,6 +40,7 @@ mod memory;
 mod objects;
 mod placed_at_random;
 mod placed_workloads;
+mod pod_group_reports;
 mod pod_groups;
 mod pods;
 mod previews;

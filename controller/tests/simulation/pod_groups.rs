@@ -16,7 +16,7 @@ fn stage(cpu: u32) -> Fixture {
 }
 
 /// A pod of one CPU in the group `g` of this many pods; `change` is merged into it.
-fn pod(name: &str, total: u32, change: &Value) -> Value {
+pub fn pod(name: &str, total: u32, change: &Value) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
@@ -66,7 +66,7 @@ fn report(stage: &Fixture, pod: &str) -> Option<[String; 3]> {
     Some(["/status", "/reason", "/message"].map(|field| text(report, field).to_owned()))
 }
 
-fn reason(stage: &Fixture, pod: &str) -> String {
+pub fn reason(stage: &Fixture, pod: &str) -> String {
     report(stage, pod).map_or_else(String::new, |[_, reason, _]| reason)
 }
 
@@ -492,42 +492,4 @@ fn quota_of_a_pod_without_its_label_is_not_released_after_a_restart() {
     stage.change(POD, "a", &json!({"metadata": {"finalizers": null}}));
     stage.advance(10_000);
     assert!(!is_gated(stage.get(POD, "other")));
-}
-
-/// One pod decides what all others report: these writes are limited, so that its user cannot keep the API server busy.
-#[test]
-fn reports_of_groups_are_limited_in_a_second() {
-    let limited = |settings: &mut lockkeeper_controller::Settings| {
-        settings.job_kinds = vec![0, 1, 2];
-        settings.pending_reason_writes_per_second = 5;
-    };
-    let mut stage = Fixture::with_settings(RequeueSettings::default(), 2, limited);
-    let names: Vec<String> = (0..50).map(|it| format!("p-{it:02}")).collect();
-    for name in &names {
-        stage.api.create(POD, pod(name, 60, &json!({}))).unwrap();
-    }
-    stage.advance(60_000);
-    assert!(
-        names
-            .iter()
-            .all(|it| reason(&stage, it) == "PodGroupIncomplete")
-    );
-    let mut reports = 0;
-    for total in (0..20).map(|it| 60 + (it + 1) % 2) {
-        let total = json!({labels::POD_GROUP_TOTAL_COUNT: total.to_string()});
-        stage.change(POD, "p-00", &json!({"metadata": {"annotations": total}}));
-        let lines = stage.advance(100);
-        let of_groups = lines
-            .iter()
-            .filter(|it| it.starts_with("pod_group_problem"));
-        reports += of_groups.count();
-    }
-    assert!((1..=15).contains(&reports), "{reports}");
-    // They are written in the end.
-    stage.advance(60_000);
-    assert!(
-        names
-            .iter()
-            .all(|it| reason(&stage, it) == "PodGroupIncomplete")
-    );
 }

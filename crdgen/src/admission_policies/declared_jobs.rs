@@ -2,6 +2,7 @@
 //! controller relies on does not change while a job may run.
 
 use super::guards::{Guard, garbage_collector_condition, guard, rule, validation};
+use super::job_guards::NOT_BY_OTHER_NAMESPACE;
 use super::mutating::{PolicyWithBinding, add, json_patch, with_binding};
 use crate::webhooks::{MATCH_POLICY, condition, not_by_a_controller};
 use k8s_openapi::api::admissionregistration::v1::{MatchCondition, MatchResources};
@@ -146,6 +147,42 @@ pub fn running_guard(kind: &DeclaredKind) -> Guard {
     ));
     let rules = vec![rule(&kind.group, &kind.version, &kind.plural, &["UPDATE"])];
     let name = format!("{}.{}.running", kind.plural, kind.group);
+    guard(&name, rules, conditions, validations, None)
+}
+
+/// The policy that no tenant resumes a job with a queue. `not_by_lockkeeper` is the CEL condition that a request is not by lockkeeper's
+/// controller; the controller of the kind has a service account of another namespace.
+#[must_use]
+pub fn resume_guard(kind: &DeclaredKind, not_by_lockkeeper: &str) -> Guard {
+    let (path, suspended, _) = kind.suspend_field();
+    let conditions = vec![
+        condition("not-by-the-controller", not_by_lockkeeper),
+        condition(
+            "not-by-an-account-of-another-namespace",
+            NOT_BY_OTHER_NAMESPACE,
+        ),
+        condition(
+            "has-a-queue",
+            &format!(
+                "{} || {}",
+                has_label("object", labels::QUEUE_NAME),
+                has_label("oldObject", labels::QUEUE_NAME)
+            ),
+        ),
+    ];
+    let message = format!(
+        "{path}: only the controller may resume a job with a queue; the job starts when its queue has quota. Leave {path} as it is"
+    );
+    let validations = vec![validation(
+        &format!(
+            "!{} || {}",
+            is_suspended("oldObject", path, suspended),
+            is_suspended("object", path, suspended)
+        ),
+        &message,
+    )];
+    let rules = vec![rule(&kind.group, &kind.version, &kind.plural, &["UPDATE"])];
+    let name = format!("{}.{}.resume", kind.plural, kind.group);
     guard(&name, rules, conditions, validations, None)
 }
 

@@ -7,13 +7,10 @@ use super::guards::{
 use super::pod_guards::JOB_CONTROLLER;
 use crate::webhooks::condition;
 use k8s_openapi::api::admissionregistration::v1::{MatchCondition, Validation};
-use lockkeeper_api::job_set;
+use lockkeeper_api::{GROUP, job_set};
 
 /// The prefix of the labels by which JobSet's controller finds its Jobs and pods.
 const JOBSET_LABELS: &str = "jobset.sigs.k8s.io/";
-
-/// The prefix of lockkeeper's labels.
-const OWN_LABELS: &str = "lockkeeper.dev/";
 
 /// The prefix of the labels by which the controller of Jobs finds its pods.
 const JOB_LABELS: &str = "batch.kubernetes.io/";
@@ -23,7 +20,7 @@ const OLD_JOB_LABELS: [&str; 2] = ["controller-uid", "job-name"];
 
 /// The CEL condition that a request is not by a service account of another namespace. Controllers of jobs have such accounts, under any
 /// name, and tenants have those of their namespaces.
-const NOT_BY_OTHER_NAMESPACE: &str = "!request.userInfo.username.startsWith('system:serviceaccount:') \
+pub(super) const NOT_BY_OTHER_NAMESPACE: &str = "!request.userInfo.username.startsWith('system:serviceaccount:') \
      || request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')";
 
 /// The senders that are not concerned, as CEL conditions.
@@ -104,7 +101,10 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
             "spec: only JobSet's controller may change the Jobs of a JobSet; change the JobSet",
         ),
         update(
-            &labels_are_kept(&[starts_with(JOBSET_LABELS), starts_with(OWN_LABELS)]),
+            &labels_are_kept(&[
+                starts_with(JOBSET_LABELS),
+                starts_with(&format!("{GROUP}/")),
+            ]),
             "metadata.labels: only JobSet's controller may change the labels of jobset.sigs.k8s.io and lockkeeper.dev on a Job of a \
              JobSet",
         ),

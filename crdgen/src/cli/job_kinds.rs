@@ -1,8 +1,12 @@
 //! The command `job-kinds`.
 
 use super::files::Output;
+use super::policies::account;
 use super::{Error, ReleaseParser};
-use crate::admission_policies::declared_jobs::{running_guard, suspend_policy, suspended_guard};
+use crate::admission_policies::declared_jobs::{
+    resume_guard, running_guard, suspend_policy, suspended_guard,
+};
+use crate::admission_policies::guards::{CONTROLLER_ACCOUNT, not_by_controller};
 use crate::diff::source::Source;
 use crate::files::Document;
 use crate::release_features::MUTATING_POLICIES;
@@ -31,6 +35,10 @@ pub struct JobKinds {
     /// Before 1.36 there are no mutating policies: a new job that is not suspended is rejected.
     #[arg(long, value_name = "VERSION", default_value_t, value_parser = ReleaseParser)]
     kubernetes_version: Release,
+
+    /// Account of the controller, which alone resumes jobs with a queue
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value = CONTROLLER_ACCOUNT, value_parser = account)]
+    controller: String,
 
     /// Emit only the roles
     #[arg(long)]
@@ -96,6 +104,9 @@ fn documents(kind: &DeclaredKind, arguments: &JobKinds) -> Result<Vec<Document>,
         let (policy, binding) = running_guard(kind);
         out.push(document(&format!("{of}-running"), &policy)?);
         out.push(document(&format!("{of}-running-binding"), &binding)?);
+        let (policy, binding) = resume_guard(kind, &not_by_controller(&arguments.controller));
+        out.push(document(&format!("{of}-resume"), &policy)?);
+        out.push(document(&format!("{of}-resume-binding"), &binding)?);
     }
     Ok(out)
 }

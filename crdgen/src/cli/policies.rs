@@ -160,7 +160,7 @@ pub(super) fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Er
 }
 
 /// Checks `NAMESPACE/NAME` of a service account.
-fn account(text: &str) -> Result<String, String> {
+pub(super) fn account(text: &str) -> Result<String, String> {
     match text.split_once('/') {
         Some((namespace, name)) if is_dns_label(namespace) && name.split('.').all(is_dns_label) => {
             Ok(text.to_owned())

@@ -157,7 +157,7 @@ pub fn foreign() -> Value {
     let owners = json!({"type": "array", "items": owner});
     json!({"type": "object", "properties": {
         "metadata": {"type": "object", "properties": {"labels": labels, "ownerReferences": owners, "name": text}, "x-kubernetes-preserve-unknown-fields": true},
-        "spec": {"type": "object", "properties": {"min": amounts, "max": amounts, "suspend": {"type": "boolean"}, "managedBy": text}, "x-kubernetes-preserve-unknown-fields": true},
+        "spec": {"type": "object", "properties": {"min": amounts, "max": amounts, "suspend": {"type": "boolean"}, "managedBy": text, "manualSelector": {"type": "boolean"}}, "x-kubernetes-preserve-unknown-fields": true},
     }})
 }
 

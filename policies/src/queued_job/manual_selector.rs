@@ -50,6 +50,6 @@ pub(crate) const fn rule() -> Rule<Job> {
 fn check(job: &Job, out: &mut Findings) {
     let is_manual = job.spec.as_ref().and_then(|it| it.manual_selector) == Some(true);
     if is_manual && is_queued(job) {
-        out.invalid(FieldPath::new("spec.manualSelector"), true, DETAIL);
+        out.forbidden(FieldPath::new("spec.manualSelector"), DETAIL);
     }
 }

@@ -47,10 +47,14 @@ pub(crate) fn plan_member<'a>(
         JobSource::Unread => return write(JobAction::ReadPod),
         JobSource::Read(at_ms) => Some(at_ms.saturating_add(READ_PAUSE_MS)),
     };
+    // It does not run again, and is forgotten with the quota of its group.
+    if pod.result.is_some() {
+        return Plan::NOTHING;
+    }
     if read_at_ms.is_some_and(|at_ms| at_ms <= view.now_ms) {
         return write(JobAction::ReadPod);
     }
-    if pod.is_deleted || pod.result.is_some() {
+    if pod.is_deleted {
         return read_at_ms.map_or(Plan::NOTHING, Plan::at);
     }
     let may_run = !pod.is_suspended || tracked.tracker.outcome_unknown;

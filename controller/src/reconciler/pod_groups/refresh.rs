@@ -6,6 +6,7 @@ use crate::job_adapters::{JobView, POD, POD_GROUP};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::job_stop::termination_end_ms;
+use crate::reconciler::model::{JobSource, TrackedWorkload};
 use crate::reconciler::observe::observe_job;
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::placement::units::sync_unit;
@@ -33,6 +34,7 @@ pub(in crate::reconciler) fn refresh_if_due(
 
 /// Builds the view of a group. Costs its pods.
 fn refresh(state: &mut ReconcilerState, group: &ObjectKey, must_plan_pods: bool, now_ms: i64) {
+    forget_ended_pods(state, group);
     state.model.pod_groups.changed.remove(group);
     let Some(entry) = state.model.pod_groups.groups.get(group) else {
         return;
@@ -100,6 +102,28 @@ fn refresh(state: &mut ReconcilerState, group: &ObjectKey, must_plan_pods: bool,
         // Its workload leaves the queue, or comes back.
         state.sync_workload(&workload);
         state.cycle.is_due = true;
+    }
+}
+
+/// Forgets the pods that were read and have ended, once the group holds no quota: no watch shows their deletion.
+fn forget_ended_pods(state: &mut ReconcilerState, group: &ObjectKey) {
+    let key = JobKey {
+        kind: POD_GROUP,
+        name: group.clone(),
+    };
+    let workload = state.model.workload_of(&key, &group_view(group));
+    if workload.is_some_and(TrackedWorkload::holds_quota) {
+        return;
+    }
+    let pods = state.model.pod_groups.pods(group);
+    let ended = pods.filter(|pod| {
+        let pod = state.model.pod(pod);
+        pod.is_some_and(|it| matches!(it.source, JobSource::Read(_)) && it.view.result.is_some())
+    });
+    for name in ended.cloned().collect::<Vec<_>>() {
+        let pod = JobKey { kind: POD, name };
+        drop(state.model.remove_job(&pod));
+        state.work_queue.enqueue(ObjectRef::Job(pod));
     }
 }
 

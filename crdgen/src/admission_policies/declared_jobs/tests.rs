@@ -34,11 +34,14 @@ fn policies(kind: &DeclaredKind) -> PolicySet {
     let mut out = PolicySet::default();
     let ((suspend, suspend_binding), (running, running_binding)) =
         (suspend_policy(kind), running_guard(kind));
+    let (resume, resume_binding) = resume_guard(kind, "request.userInfo.username != 'lockkeeper'");
     for object in [
         serde_json::to_value(suspend),
         serde_json::to_value(suspend_binding),
         serde_json::to_value(running),
         serde_json::to_value(running_binding),
+        serde_json::to_value(resume),
+        serde_json::to_value(resume_binding),
     ] {
         out.add(&object.unwrap());
     }
@@ -88,10 +91,15 @@ fn mutated_for(policies: &PolicySet, object: &Value, name: &str) -> Value {
     result.object.unwrap_or_else(|| object.clone())
 }
 
-/// The messages of the validating policies about an update.
+/// The messages of the validating policies about an update by lockkeeper's controller.
 fn messages(policies: &PolicySet, old: &Value, new: &Value) -> Vec<String> {
+    messages_for(policies, old, new, "lockkeeper")
+}
+
+/// The same for an update by this user.
+fn messages_for(policies: &PolicySet, old: &Value, new: &Value, name: &str) -> Vec<String> {
     let resource = resource();
-    let user = user("tenant");
+    let user = user(name);
     let request = AdmissionRequest {
         object: new,
         old: Some(old),
@@ -304,5 +312,53 @@ fn job_of_a_controller_is_not_suspended() {
         free["metadata"]["ownerReferences"][0]["controller"] = json!(false);
         let after = mutated_for(&policies, &free, OPERATOR);
         assert!(kind.is_suspended(&after), "{field}");
+    }
+}
+
+#[test]
+fn only_controllers_resume_a_queued_job() {
+    let own_account = "system:serviceaccount:team:default";
+    for field in suspend_fields() {
+        let kind = kind(&field);
+        let policies = policies(&kind);
+        let (path, suspended, started) = kind.suspend_field();
+        let with = |value: &Value| path.wrap(value.clone())["spec"].clone();
+        let queued = json!({"lockkeeper.dev/queue-name": "main"});
+        let waits = run(&queued, &with(suspended));
+        for starts in [
+            run(&queued, &with(started)),
+            run(&queued, &json!({})),
+            // The label is removed in the same update: it is immutable then, too.
+            run(&json!({}), &with(started)),
+        ] {
+            for name in ["tenant", own_account] {
+                let all = messages_for(&policies, &waits, &starts, name);
+                let message = format!("{path}: only the controller may resume a job with a queue");
+                assert!(
+                    all.iter().any(|it| it.starts_with(&message)),
+                    "{field} {name}: {all:?}"
+                );
+            }
+        }
+        let starts = run(&queued, &with(started));
+        for name in ["lockkeeper", OPERATOR] {
+            assert_eq!(
+                messages_for(&policies, &waits, &starts, name),
+                [""; 0],
+                "{field} {name}"
+            );
+        }
+        // It may be suspended by its user, and a job without a queue is started by its user.
+        assert_eq!(
+            messages_for(&policies, &starts, &waits, "tenant"),
+            [""; 0],
+            "{field}"
+        );
+        let free = [&with(suspended), &with(started)].map(|spec| run(&json!({}), spec));
+        assert_eq!(
+            messages_for(&policies, &free[0], &free[1], "tenant"),
+            [""; 0],
+            "{field}"
+        );
     }
 }

@@ -27,11 +27,20 @@ fn job_kinds_command_emits_role_and_policies() {
         "MutatingAdmissionPolicyBinding",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
     ];
     assert_eq!(kinds(&text), expected);
+    let account = "system:serviceaccount:lockkeeper-system:lockkeeper-controller";
+    assert!(text.contains(account), "{text}");
+    let other = printed(&["job-kinds", "--controller=infra/lock", &file]);
+    assert!(
+        other.contains("system:serviceaccount:infra:lock"),
+        "{other}"
+    );
     let older = printed(&["job-kinds", "--kubernetes-version=1.35", &file]);
     let validating = [expected[3], expected[4]];
-    let expected_before = [&expected[..1], &validating, &validating].concat();
+    let expected_before = [&expected[..1], &validating, &validating, &validating].concat();
     assert_eq!(kinds(&older), expected_before);
     let message =
         "spec.suspend: must be true in a new job with the label lockkeeper.dev/queue-name";

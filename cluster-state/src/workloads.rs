@@ -110,10 +110,10 @@ fn add_usage(
         let path = || path().field("resourceUsage").key(resource.as_str());
         let amount = amount_from_quantity(subject, resource, *quantity, path)?;
         let amount = remaining(amount, assignment.count, reclaimed);
-        if amount == Amount::ZERO {
-            continue;
-        }
         let Some(flavor) = assignment.flavors.get(resource) else {
+            if amount == Amount::ZERO {
+                continue;
+            }
             return Err(subject.error(&path(), ObjectProblem::NoFlavor(resource.clone())));
         };
         let of = FlavorResource {

@@ -70,6 +70,8 @@ pub(crate) struct UsageGroup {
     pub(crate) not_evicted: CandidateList,
     /// Evicted workloads that do not release their quota. They are no candidates.
     pub(crate) stuck: CandidateList,
+    /// Whether any of its workloads has, or had, an amount of zero: they are not in the sums of used quota.
+    pub(crate) has_zero_amounts: bool,
 }
 
 impl UsageGroup {
@@ -97,6 +99,7 @@ static EMPTY_GROUP: UsageGroup = UsageGroup {
     evicted: CandidateList::new(),
     not_evicted: CandidateList::new(),
     stuck: CandidateList::new(),
+    has_zero_amounts: false,
 };
 
 /// All admitted workloads.
@@ -156,6 +159,10 @@ impl AdmittedIndex {
             });
             groups.len().saturating_sub(1)
         });
+        if let Some(group) = groups.get_mut(at) {
+            let mut amounts = usage.iter().map(|(_, amount)| *amount);
+            group.has_zero_amounts |= amounts.any(|it| it == Amount::ZERO);
+        }
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 

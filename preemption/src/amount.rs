@@ -44,14 +44,15 @@ impl Amount {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// Returns the difference, which may be negative. A number less unlimited is the smallest number.
+    /// Returns the difference, which may be negative. A number less unlimited is the smallest number, and unlimited less unlimited is
+    /// zero, as in Kueue (`resources.Amount.Sub`): an unlimited quota lends what its lending limit permits.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
-        if self.is_unlimited() {
-            return Self::UNLIMITED;
-        }
-        if other.is_unlimited() {
-            return Self(i64::MIN);
+        match (self.is_unlimited(), other.is_unlimited()) {
+            (true, true) => return Self::ZERO,
+            (true, false) => return Self::UNLIMITED,
+            (false, true) => return Self(i64::MIN),
+            (false, false) => {}
         }
         let difference = self.0.saturating_sub(other.0);
         // A difference of two numbers is never unlimited.
@@ -87,10 +88,7 @@ mod tests {
         assert_eq!(Amount::UNLIMITED.plus(one), Amount::UNLIMITED);
         assert_eq!(one.plus(Amount::UNLIMITED), Amount::UNLIMITED);
         assert_eq!(Amount::UNLIMITED.minus(one), Amount::UNLIMITED);
-        assert_eq!(
-            Amount::UNLIMITED.minus(Amount::UNLIMITED),
-            Amount::UNLIMITED
-        );
+        assert_eq!(Amount::UNLIMITED.minus(Amount::UNLIMITED), Amount::ZERO);
         assert!(one.minus(Amount::UNLIMITED) < Amount::ZERO);
     }
 

@@ -28,7 +28,16 @@ pub fn core_algorithm(
             core::FairStrategy::LessThanOrEqualToFinalShare
         }
     });
-    Algorithm::FairSharing(strategies.collect())
+    let strategies: Vec<core::FairStrategy> = strategies.collect();
+    // As in Kueue (`parseStrategies`).
+    Algorithm::FairSharing(if strategies.is_empty() {
+        vec![
+            core::FairStrategy::LessThanOrEqualToFinalShare,
+            core::FairStrategy::LessThanInitialShare,
+        ]
+    } else {
+        strategies
+    })
 }
 
 /// Declares a cohort.

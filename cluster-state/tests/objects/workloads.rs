@@ -185,17 +185,14 @@ fn pod_sets_exclude_ineligible_flavors() {
             "tolerations: [{key: spot, operator: Exists, effect: NoExecute}]".into(),
             &["spot"],
         ),
-        // Zones are no flavor's business; the tier is.
-        (
-            "nodeSelector: {zone: a, tier: gpu}".into(),
-            &["spot", "plain"],
-        ),
+        // A label counts for the flavors that have it, as in Kueue.
+        ("nodeSelector: {zone: a, tier: gpu}".into(), &["spot"]),
         (
             format!(
                 "{tolerant}\n{}",
                 terms("{matchExpressions: [{key: cores, operator: Gt, values: ['8']}]}")
             ),
-            &["spot", "plain"],
+            &["spot"],
         ),
         (
             format!(

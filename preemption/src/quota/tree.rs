@@ -62,6 +62,9 @@ pub(crate) struct Node {
     /// 0 for a queue or a cohort without children, 1 above queues only, and so on.
     pub(crate) height: u32,
     pub(crate) root: NodeId,
+    /// Whether it is a queue that admits nothing at present. As in Kueue's snapshot, its usage counts and its workloads are no
+    /// candidates.
+    pub(crate) is_inactive: bool,
     /// Whether it is in a cohort cycle, or below one.
     pub(crate) is_misconfigured: bool,
     /// The weight of fair sharing.
@@ -84,6 +87,7 @@ impl Node {
             children: Vec::new(),
             height: 0,
             root: id,
+            is_inactive: false,
             is_misconfigured: false,
             weight: 1.0,
             cells: Vec::new(),
@@ -162,6 +166,13 @@ impl Tree {
             node.quotas = quotas;
             node.weight = weight;
             self.is_dirty = true;
+        }
+    }
+
+    /// Sets whether a queue admits workloads. Call it before [`Self::declare`].
+    pub(crate) fn set_inactive(&mut self, node: NodeId, is_inactive: bool) {
+        if let Some(node) = self.nodes.get_mut(node.index()) {
+            node.is_inactive = is_inactive;
         }
     }
 
@@ -319,7 +330,8 @@ impl Tree {
     fn compute_heights(&mut self, top_down: &[NodeId]) {
         for id in top_down.iter().rev() {
             let node = self.node(*id);
-            let below = node.children.iter().map(|child| self.node(*child).height);
+            let below = node.children.iter().map(|child| self.node(*child));
+            let below = below.filter(|it| !it.is_inactive).map(|it| it.height);
             let height = below.max().map_or(0, |highest| highest.saturating_add(1));
             if let Some(node) = self.nodes.get_mut(id.index()) {
                 node.height = height;

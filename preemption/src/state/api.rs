@@ -58,7 +58,9 @@ impl State {
                 quotas.push((of, *quota));
             }
         }
-        Arc::make_mut(&mut self.tree).declare(id, parent, quotas, spec.weight);
+        let tree = Arc::make_mut(&mut self.tree);
+        tree.set_inactive(id, !spec.is_active);
+        tree.declare(id, parent, quotas, spec.weight);
         let is_strict = spec.strategy == QueueingStrategy::StrictFifo;
         let backfill = spec
             .backfill
@@ -93,7 +95,9 @@ impl State {
     pub fn remove_queue(&mut self, name: &str) {
         if let Some(id) = self.queue(name) {
             self.changed.push(id);
-            Arc::make_mut(&mut self.tree).declare(id, None, Vec::new(), 1.0);
+            let tree = Arc::make_mut(&mut self.tree);
+            tree.set_inactive(id, true);
+            tree.declare(id, None, Vec::new(), 1.0);
             if let Some(queue) = self.queues.get_mut(id.index()) {
                 queue.settings = Arc::default();
                 queue.non_preemptible = None;

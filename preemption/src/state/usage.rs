@@ -17,13 +17,12 @@ pub(crate) fn reserve_usage(
     reserved_at_s: i64,
     is_evicted: bool,
 ) {
-    let is_used = |(_, amount): &(_, Amount)| *amount != Amount::ZERO;
-    if usage.iter().all(is_used) && usage.is_sorted_by(|(a, _), (b, _)| a < b) {
+    // A flavor that was assigned for a request of zero counts as used: as in Kueue, the workload is a candidate for it.
+    if usage.is_sorted_by(|(a, _), (b, _)| a < b) {
         // The usual case, which needs no copy.
         return reserve_sorted(state, id, usage, reserved_at_s, is_evicted);
     }
     let mut usage = usage.to_vec();
-    usage.retain(is_used);
     usage.sort_unstable_by_key(|(of, _)| *of);
     reserve_sorted(state, id, &usage, reserved_at_s, is_evicted);
 }

@@ -132,6 +132,9 @@ fn collect<'a>(
                 continue;
             }
             let node = view.tree.node(id);
+            if node.is_inactive {
+                continue;
+            }
             if node.is_queue {
                 add(part, id, ancestor, beyond);
             } else {

@@ -108,7 +108,11 @@ fn rejects_all_queues(
     let bound = scope.priority_bound();
     let used = |of: &FlavorResource| context.index.used_by_queue(preemptor.queue, *of, bound);
     let mut needs = preemptor.needs.iter();
-    if scope != CandidateScope::Empty && needs.any(|of| used(of) != Amount::ZERO) {
+    let mut groups = context.index.groups(preemptor.queue).iter();
+    let mut has_zero_amounts =
+        || groups.any(|it| it.has_zero_amounts && it.uses_any(preemptor.needs));
+    let mut has_candidates = || needs.any(|of| used(of) != Amount::ZERO) || has_zero_amounts();
+    if scope != CandidateScope::Empty && has_candidates() {
         return false;
     }
     let mut below = preemptor.queue;

@@ -122,7 +122,7 @@ pub(super) fn collect<'a>(
         open.extend(&node.children);
         let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
         let mut borrows = || needed.any(|cell| view.usage(cell) > view.tree.cell(cell).nominal);
-        if node.is_queue && id != preemptor.queue && borrows() {
+        if node.is_queue && !node.is_inactive && id != preemptor.queue && borrows() {
             add(id, scope);
         }
     }

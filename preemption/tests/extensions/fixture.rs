@@ -23,6 +23,7 @@ pub struct TestQueue {
     pub reclaim: ReclaimWithinCohort,
     pub borrow: BorrowWithinCohort,
     pub limits: PreemptionLimits,
+    pub is_active: bool,
 }
 
 /// A queue that reclaims its quota from any priority, and preempts lower priorities in the queue itself.
@@ -36,6 +37,7 @@ pub fn test_queue(name: &'static str, nominal: i64) -> TestQueue {
         reclaim: ReclaimWithinCohort::Any,
         borrow: BorrowWithinCohort::Never,
         limits: PreemptionLimits::default(),
+        is_active: true,
     }
 }
 
@@ -77,7 +79,7 @@ impl Fixture {
             strategy: team.strategy,
             backfill: None,
             weight: 1.0,
-            is_active: true,
+            is_active: team.is_active,
             elastic: None,
         });
     }

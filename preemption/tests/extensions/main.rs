@@ -10,5 +10,6 @@
 mod changes;
 mod damping;
 mod fixture;
+mod kueue_cases;
 mod limits;
 mod victims;

@@ -356,7 +356,6 @@ pub fn reservation(
         }
         *usage.entry((dice.pick(&flavors), *resource)).or_default() += amount;
     }
-    usage.retain(|_, amount| *amount != 0);
     ModelReservation {
         usage,
         reserved_at_s: 2000 + dice.amount(0, 5),

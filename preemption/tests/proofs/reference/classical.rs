@@ -72,7 +72,7 @@ fn collect<'a>(
         let mut open: Vec<usize> = tree.nodes[ancestor].children.clone();
         open.retain(|it| *it != walked);
         while let Some(node) = open.pop() {
-            if is_within(snapshot, preemptor, node) {
+            if tree.nodes[node].is_inactive || is_within(snapshot, preemptor, node) {
                 continue;
             }
             if !tree.nodes[node].is_queue {

@@ -118,7 +118,8 @@ fn collect(snapshot: &Snapshot<'_>, preemptor: &Preemptor) -> Lists {
         let uses = preemptor.needs.iter().any(|it| held.usage.contains_key(it));
         let mut needs = preemptor.needs.iter();
         let borrows = needs.any(|it| tree.usage(queue, *it) > tree.nominal(queue, *it));
-        let is_near = is_own || (tree.root(queue) == root && borrows);
+        let is_near =
+            is_own || (tree.root(queue) == root && borrows && !tree.nodes[queue].is_inactive);
         if uses && is_near && preemptor.may_preempt(workload, is_own) {
             let list = lists.entry(queue).or_default();
             list.push_back(workload.name.clone());

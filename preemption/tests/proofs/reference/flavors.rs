@@ -79,7 +79,6 @@ pub fn assign(snapshot: &Snapshot<'_>, applicant: &AssignmentRequest<'_>) -> Pla
             flavors,
         });
     }
-    plan.usage.retain(|_, amount| *amount != 0);
     plan
 }
 

@@ -106,8 +106,7 @@ impl Scheduler {
 
     pub fn reserve(&mut self, name: &str, held: &ModelReservation) {
         let workload = self.cluster_model.workloads.get_mut(name).unwrap();
-        let mut held = held.clone();
-        held.usage.retain(|_, amount| *amount != 0);
+        let held = held.clone();
         workload.reservation = Some(held);
         let queue = workload.queue.clone();
         let line = self.pending_queue(&queue);

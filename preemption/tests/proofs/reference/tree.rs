@@ -12,6 +12,8 @@ pub struct Node {
     pub children: Vec<usize>,
     pub limits: BTreeMap<Pair, Limits>,
     pub weight: f64,
+    /// A queue that admits nothing: it counts for no height, and its workloads are no candidates.
+    pub is_inactive: bool,
     /// On a cycle of cohorts or below one. Such a node has no parent.
     pub is_misconfigured: bool,
 }
@@ -185,7 +187,8 @@ impl Tree {
     /// 0 for a queue or a cohort without children, 1 above queues, and so on.
     pub fn height(&self, node: usize) -> u32 {
         let children = self.nodes[node].children.iter();
-        children.map(|it| self.height(*it) + 1).max().unwrap_or(0)
+        let active = children.filter(|it| !self.nodes[**it].is_inactive);
+        active.map(|it| self.height(*it) + 1).max().unwrap_or(0)
     }
 
     /// The height from which the quota for this amount comes, and whether quota beyond it could be reclaimed.
@@ -212,6 +215,7 @@ fn nodes(cluster_model: &ClusterModel) -> Vec<Node> {
             children: Vec::new(),
             limits: declared.map(|it| it.quotas.clone()).unwrap_or_default(),
             weight: declared.map_or(1.0, |it| it.weight),
+            is_inactive: false,
             is_misconfigured: false,
             name,
         });
@@ -232,6 +236,7 @@ fn nodes(cluster_model: &ClusterModel) -> Vec<Node> {
                 .map(crate::model::cluster_model::Queue::limits)
                 .unwrap_or_default(),
             weight: declared.map_or(1.0, |it| it.weight),
+            is_inactive: declared.is_some_and(|it| !it.is_active),
             is_misconfigured: false,
         });
     }

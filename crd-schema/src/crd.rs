@@ -28,7 +28,7 @@
 
 mod admission;
 pub(crate) mod base64;
-mod cel_bytes;
+mod cel_literals;
 mod cel_macros;
 mod cel_program;
 mod cel_rule;

@@ -14,7 +14,7 @@ use kube_cel::cel::common::ast::{
 use std::collections::BTreeMap;
 
 /// Names of types that are values.
-const TYPES: [&str; 10] = [
+const TYPES: [&str; 11] = [
     "int",
     "uint",
     "double",
@@ -24,6 +24,7 @@ const TYPES: [&str; 10] = [
     "list",
     "map",
     "null_type",
+    "optional_type",
     "type",
 ];
 

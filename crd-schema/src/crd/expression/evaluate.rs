@@ -17,7 +17,7 @@ use kube_cel::cel::common::ast::{
 use std::rc::Rc;
 
 /// The names of types that are values.
-const TYPES: [&str; 10] = [
+const TYPES: [&str; 11] = [
     "int",
     "uint",
     "double",
@@ -27,6 +27,7 @@ const TYPES: [&str; 10] = [
     "list",
     "map",
     "null_type",
+    "optional_type",
     "type",
 ];
 

@@ -37,6 +37,7 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         ("reverse", []) => Ok(Value::list(items.into_iter().rev().collect())),
         ("first", []) => Ok(Value::optional(items.into_iter().next())),
         ("last", []) => Ok(Value::optional(items.into_iter().next_back())),
+        ("optional.unwrap" | "unwrapOpt", []) => present_items(items),
         ("flatten", []) => flatten(items, 1),
         ("flatten", [Value::Int(depth)]) => flatten(items, *depth),
         ("join", []) => join(&items, ""),
@@ -189,6 +190,19 @@ fn flatten(items: Vec<Value<'_>>, depth: i64) -> Outcome<'_> {
             }
         }
         out = next;
+    }
+    Ok(Value::list(out))
+}
+
+/// The values of optional items that have one.
+fn present_items(items: Vec<Value<'_>>) -> Outcome<'_> {
+    let mut out = Vec::new();
+    for item in items {
+        match item {
+            Value::Optional(Some(inner)) => out.push(inner.as_ref().clone()),
+            Value::Optional(None) => {}
+            _ => return error("value is not optional"),
+        }
     }
     Ok(Value::list(out))
 }

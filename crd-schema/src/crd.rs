@@ -58,6 +58,7 @@ mod storage;
 pub(crate) mod system_fields;
 mod value_validation;
 pub(crate) mod values;
+pub(crate) mod webhook_clients;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};

@@ -1,10 +1,10 @@
 //! The conversion of a definition.
 
-use super::collector::{Collector, is_set, object, text};
+use super::collector::{Collector, object, text};
 use super::fields;
-use crate::crd::formats;
 use crate::crd::names::dns1035_label;
 use crate::crd::values::array_at;
+use crate::crd::webhook_clients::{UrlProblem, path_problems, url_problems};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
@@ -51,27 +51,11 @@ fn client_config(config: &Value, path: &FieldPath, out: &mut Collector) {
 }
 
 fn webhook_url(url: &str, path: &FieldPath, out: &mut Collector) {
-    let Some(uri) = formats::uri::Uri::parse(url) else {
-        out.required(path.clone(), "url must be a valid URL");
-        return;
-    };
-    if uri.scheme != "https" {
-        out.invalid(path.clone(), "'https' is the only allowed URL scheme");
-    }
-    if uri.host.is_empty() {
-        out.invalid(path.clone(), "host must be specified");
-    }
-    if url.contains('@') {
-        out.invalid(path.clone(), "user information is not permitted in the URL");
-    }
-    if url.contains('#') {
-        out.invalid(path.clone(), "fragments are not permitted in the URL");
-    }
-    if !uri.query.is_empty() {
-        out.invalid(
-            path.clone(),
-            "query parameters are not permitted in the URL",
-        );
+    for problem in url_problems(url) {
+        match problem {
+            UrlProblem::Unreadable => out.required(path.clone(), "url must be a valid URL"),
+            UrlProblem::Part(detail) => out.invalid(path.clone(), detail),
+        }
     }
 }
 
@@ -92,26 +76,9 @@ fn webhook_service(service: &Value, path: &FieldPath, out: &mut Collector) {
             "port is not valid: must be between 1 and 65535, inclusive",
         );
     }
-    if !is_set(service, "path") {
-        return;
-    }
     let field = path.clone().field("path");
-    let url_path = text(service, "path");
-    let Some(rest) = url_path.strip_prefix('/') else {
-        out.invalid(field, "must start with a '/'");
-        return;
-    };
-    if rest.is_empty() {
-        return;
-    }
-    let steps: Vec<&str> = rest.strip_suffix('/').unwrap_or(rest).split('/').collect();
-    for step in steps {
-        if step.is_empty() {
-            out.invalid(field.clone(), "segment may not be empty");
-        } else {
-            let reasons = crate::crd::names::dns1123_subdomain(step);
-            out.reasons(field.clone(), step, &reasons);
-        }
+    for detail in path_problems(text(service, "path")) {
+        out.invalid(field.clone(), detail);
     }
 }
 

@@ -16,6 +16,8 @@ mod fields;
 mod metadata;
 mod names;
 mod policy_types;
+#[cfg(test)]
+mod recorded_tests;
 mod schemas;
 mod spec;
 mod structural;

@@ -2,6 +2,8 @@
 
 use super::collector::{Collector, object, text};
 use super::fields;
+use crate::crd::base64::{self, Alphabet};
+use crate::crd::certificates::has_certificate;
 use crate::crd::names::dns1035_label;
 use crate::crd::values::array_at;
 use crate::crd::webhook_clients::{UrlProblem, path_problems, url_problems};
@@ -9,6 +11,36 @@ use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];
+
+/// Whether a client has a bundle of certificates that is not empty.
+fn has_bundle(client: &Value) -> bool {
+    !text(client, "caBundle").is_empty()
+}
+
+/// Whether the bundle of a client, which is not empty, has a certificate.
+fn has_valid_bundle(client: &Value) -> bool {
+    let bundle = base64::decode(text(client, "caBundle"), Alphabet::Standard);
+    bundle.is_some_and(|it| has_certificate(&it))
+}
+
+/// Whether an update of an established definition must have a valid bundle: the stored one is not invalid.
+pub(super) fn requires_valid_bundle(old_spec: &Value) -> bool {
+    let client = object(old_spec, "conversion")
+        .and_then(|it| object(it, "webhook"))
+        .and_then(|it| object(it, "clientConfig"));
+    client.is_none_or(|it| !has_bundle(it) || has_valid_bundle(it))
+}
+
+/// Validates the bundle of `spec.conversion`.
+pub(super) fn validate_bundle(conversion: &Value, path: &FieldPath, out: &mut Collector) {
+    let client = object(conversion, "webhook").and_then(|it| object(it, "clientConfig"));
+    if text(conversion, "strategy") == "Webhook"
+        && client.is_some_and(|it| has_bundle(it) && !has_valid_bundle(it))
+    {
+        let field = path.clone().field("webhookClientConfig").field("caBundle");
+        out.invalid(field, "must have a certificate in PEM");
+    }
+}
 
 /// Validates `spec.conversion`.
 pub(super) fn validate(conversion: &Value, path: &FieldPath, out: &mut Collector) {

@@ -25,6 +25,7 @@ mod strings;
 mod times;
 mod urls;
 mod value;
+mod versions;
 
 pub(super) use constants::constant_error;
 pub(super) use evaluate::{evaluate, is_object_type, qualified_name};

@@ -13,7 +13,7 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
     let [value] = args else {
         return None;
     };
-    if matches!(value, Value::Foreign(_) | Value::Quantity(..)) {
+    if matches!(value, Value::Foreign(_)) && name != "type" && name != "dyn" {
         return None;
     }
     Some(match name {

@@ -394,7 +394,8 @@ fn is_precomputed(name: &str, call: &CallExpr) -> bool {
     match (name, call.args.as_slice()) {
         (op::IN, [_, list]) => is_constant(list),
         (
-            "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint",
+            "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp"
+            | "type" | "uint",
             [arg],
         ) => is_constant(arg),
         _ => false,

@@ -15,7 +15,11 @@ pub(super) fn apply<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         (op::LOGICAL_NOT, [_]) => no_overload(),
         (op::NEGATE, [value]) => negate(value),
         (op::EQUALS, [left, right]) => equals(left, right).map(Value::Bool),
-        (op::NOT_EQUALS, [left, right]) => equals(left, right).map(|it| Value::Bool(!it)),
+        (op::NOT_EQUALS, [left, right]) => match equals(left, right) {
+            // Values that cannot be compared are not equal.
+            Err(Failure::Error(_)) => Ok(Value::Bool(true)),
+            equal => equal.map(|it| Value::Bool(!it)),
+        },
         (op::LESS, [left, right]) => ordered(left, right, std::cmp::Ordering::is_lt),
         (op::LESS_EQUALS, [left, right]) => ordered(left, right, std::cmp::Ordering::is_le),
         (op::GREATER, [left, right]) => ordered(left, right, std::cmp::Ordering::is_gt),

@@ -34,6 +34,7 @@ mod cel_program;
 mod cel_rule;
 mod cel_rules;
 mod cel_signs;
+mod cel_sums;
 mod certificates;
 mod correlation;
 pub(crate) mod decode;

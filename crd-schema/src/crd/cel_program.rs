@@ -3,6 +3,7 @@
 use super::cel_literals::PlainText;
 use super::cel_macros::expand;
 use super::cel_signs::without_repeated_signs;
+use super::cel_sums;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
@@ -72,6 +73,16 @@ impl Program {
     /// Whether the expression reads a variable.
     pub(super) fn uses(&self, name: &str) -> bool {
         self.names.contains(name)
+    }
+
+    /// The lists that the expression adds.
+    pub(super) fn summed(&self) -> Vec<&IdedExpr> {
+        cel_sums::summed(&self.tree)
+    }
+
+    /// Gives the sums of the expression their names, in the order of [`Self::summed`].
+    pub(super) fn name_sums(&mut self, names: &[&'static str]) {
+        cel_sums::rename(&mut self.tree, &mut names.iter().copied());
     }
 
     /// The tree of the expression.

@@ -21,6 +21,7 @@ mod recorded_tests;
 mod schemas;
 mod spec;
 mod structural;
+mod sum_types;
 mod versions;
 mod warnings;
 
@@ -28,3 +29,4 @@ pub use answer::answer_definition;
 pub(crate) use cel::compile_condition;
 pub use field_types::{DefinedField, DefinedFields, FieldKind, ResultType, result_type};
 pub(crate) use policy_types::PolicyTypes;
+pub(super) use sum_types::record_sum_types;

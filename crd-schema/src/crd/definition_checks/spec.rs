@@ -1,6 +1,7 @@
 //! The spec of a definition.
 
 use super::collector::{Collector, is_set, object, text};
+use super::sum_types::record_sum_types;
 use super::{cel, conversion, defaults, encoding, names, schemas, structural, versions};
 use crate::crd::names::{dns1035_label, dns1123_subdomain};
 use crate::crd::node::Node;
@@ -283,6 +284,7 @@ fn root_schema(
             .filter(|_| out.findings.len() == before);
         if let Some(root) = &mut root {
             cel::record_compile_errors(root, true);
+            record_sum_types(root, true);
             defaults::validate(root, path, out);
         }
     }

@@ -4,6 +4,7 @@
 use super::library::network_bytes;
 use super::value::Value;
 use crate::crd::cel_macros::{MAP_INSERT, SORT_BY_KEYS};
+use crate::crd::cel_sums::{SUM, SUM_DOUBLES, SUM_DURATIONS, SUM_UINTS};
 use kube_cel::cel::common::ast::operators as op;
 
 /// The cost of a character that is read.
@@ -25,9 +26,11 @@ pub(super) const MESSAGE_COST: u64 = 40;
 pub(super) fn call(name: &str, args: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
     let read = |factor: f64| scaled(args.first().map_or(1, size), factor);
     match (name, args) {
-        ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", [target, ..]) => {
-            traversal(target)
-        }
+        (
+            "isSorted" | SUM | SUM_DOUBLES | SUM_DURATIONS | SUM_UINTS | "max" | "min" | "indexOf"
+            | "lastIndexOf",
+            [target, ..],
+        ) => traversal(target),
         (
             "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
             | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver" | "bytes" | "strings.quote"

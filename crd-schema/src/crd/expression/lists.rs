@@ -3,7 +3,7 @@
 use super::equality::{compare, contains, equals};
 use super::operators;
 use super::value::{Outcome, Value, error, no_overload};
-use crate::crd::node::Kind;
+use crate::crd::cel_sums::{SUM, SUM_DOUBLES, SUM_DURATIONS, SUM_UINTS};
 use kube_cel::cel::common::ast::operators::ADD;
 use std::cmp::Ordering;
 
@@ -26,7 +26,10 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
     let rest = args.get(1..).unwrap_or_default();
     Some(match (name, rest) {
         ("isSorted", []) => is_sorted(&items),
-        ("sum", []) => sum(list, &items),
+        (SUM, []) => sum(&items, Value::Int(0)),
+        (SUM_DOUBLES, []) => sum(&items, Value::Double(0.0)),
+        (SUM_DURATIONS, []) => sum(&items, Value::Duration(0)),
+        (SUM_UINTS, []) => sum(&items, Value::Uint(0)),
         ("min", []) => extreme("min", &items, Ordering::Less),
         ("max", []) => extreme("max", &items, Ordering::Greater),
         ("indexOf", [value]) => position(items.iter().enumerate(), value),
@@ -73,20 +76,9 @@ fn is_sorted<'a>(items: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::Bool(true))
 }
 
-fn sum<'a>(list: &Value<'a>, items: &[Value<'a>]) -> Outcome<'a> {
+fn sum<'a>(items: &[Value<'a>], zero: Value<'a>) -> Outcome<'a> {
     let Some((first, rest)) = items.split_first() else {
-        let is_float = match list {
-            Value::JsonList(_, schema) => schema
-                .items
-                .as_ref()
-                .is_some_and(|it| it.kind == Some(Kind::Number)),
-            _ => false,
-        };
-        return Ok(if is_float {
-            Value::Double(0.0)
-        } else {
-            Value::Int(0)
-        });
+        return Ok(zero);
     };
     let mut total = first.clone();
     for item in rest {

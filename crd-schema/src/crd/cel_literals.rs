@@ -1,6 +1,6 @@
 //! Rewrites literals so that the parser of the crate `cel` 0.13 reads them as cel-go.
 //!
-//! The parser reads bytes only as `b'…'` and `b"…"`, with hexadecimal and octal escapes. In a text it keeps the
+//! The parser refuses a minus before a hexadecimal integer. It reads bytes only as `b'…'` and `b"…"`, with hexadecimal and octal escapes. In a text it keeps the
 //! backslash of `\"` inside `'…'`, and it refuses quotes inside `'''…'''`.
 
 use super::cel_signs::{end_of_line, end_of_text};
@@ -27,12 +27,17 @@ impl PlainText {
                 at = end_of_line(bytes, at);
                 continue;
             }
-            let Some(end) = end_of_text(bytes, at) else {
+            let is_number = end_of_hexadecimal(bytes, at);
+            let Some(end) = is_number.or_else(|| end_of_text(bytes, at)) else {
                 at = at.saturating_add(1);
                 continue;
             };
             let literal = text.get(at..end).unwrap_or_default();
-            if let Some(plain) = plain_literal(literal) {
+            let plain = match is_number {
+                Some(_) => decimal(literal),
+                None => plain_literal(literal),
+            };
+            if let Some(plain) = plain {
                 out.push_str(text.get(copied..at).unwrap_or_default());
                 out.push_str(&plain);
                 ends.push((out.len(), end, literal.len()));
@@ -57,6 +62,26 @@ impl PlainText {
             None => shifted,
         }
     }
+}
+
+/// The end of a hexadecimal integer with a sign bit. `None` if there is none at the place.
+fn end_of_hexadecimal(bytes: &[u8], start: usize) -> Option<usize> {
+    let before = start.checked_sub(1).and_then(|it| bytes.get(it));
+    let is_inside_name = before.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'_');
+    let digits = bytes.get(start..)?.strip_prefix(b"0x")?;
+    let count = digits
+        .iter()
+        .take_while(|it| it.is_ascii_hexdigit())
+        .count();
+    let is_unsigned = matches!(digits.get(count), Some(b'u' | b'U'));
+    let length = count.checked_add(2)?;
+    (count > 0 && !is_inside_name && !is_unsigned).then(|| start.saturating_add(length))
+}
+
+/// The decimal form of a hexadecimal integer: the parser refuses a minus before it.
+fn decimal(literal: &str) -> Option<String> {
+    let number = u64::from_str_radix(literal.strip_prefix("0x")?, 16).ok()?;
+    Some(number.to_string())
 }
 
 /// A literal in a form that the parser reads; `None` if it reads the literal itself, or if the literal is invalid.
@@ -197,6 +222,8 @@ mod tests {
             (r"b'\u0041'", r"b'\u0041'"),
             ("a // b'\\n'", "a // b'\\n'"),
             ("sub'", "sub'"),
+            ("-0x10 + a0x1 + 0xFFu", "-16 + a0x1 + 0xFFu"),
+            ("'0x10' + 0xg", "'0x10' + 0xg"),
             (r#"'a\"b' == "it\'s""#, r"'a\x22b' == 'it\x27s'"),
             ("'a\"b'", "'a\"b'"),
             (r#"r"""^[^"]*$""""#, r"'\x5e\x5b\x5e\x22\x5d\x2a\x24'"),

@@ -3,6 +3,7 @@
 mod answer;
 mod cel;
 mod cel_check;
+mod cel_format;
 mod cel_functions;
 mod cel_overloads;
 mod cel_types;

@@ -11,6 +11,8 @@ mod cost_tests;
 mod costs;
 mod equality;
 mod evaluate;
+mod format;
+mod format_text;
 mod functions;
 mod json;
 mod library;
@@ -29,6 +31,7 @@ mod versions;
 
 pub(super) use constants::constant_error;
 pub(super) use evaluate::{evaluate, is_object_type, qualified_name};
+pub(super) use format::{Clause as FormatClause, Piece as FormatPiece, parse as parse_format};
 pub(super) use json::unescaped;
 pub(super) use named_formats::is_named_format;
 pub(super) use scope::{Budget, Scope};

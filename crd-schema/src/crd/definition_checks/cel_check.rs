@@ -1,15 +1,15 @@
 //! Checks the types of a CEL expression.
 
-use super::cel_functions;
 use super::cel_overloads::{Overload, overloads};
 use super::cel_types::{Type, is_type_name};
+use super::{cel_format, cel_functions};
 use crate::crd::expression::{is_object_type, qualified_name};
 use crate::crd::formats::time;
 use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, StructExpr,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, StructExpr,
 };
 use std::collections::BTreeMap;
 
@@ -104,6 +104,7 @@ fn check_with<'a>(
 ) -> Result<Checked<'a>, String> {
     let mut checker = Checker {
         has_patch_types,
+        allows_mixed: false,
         variables,
         kinds: BTreeMap::new(),
         calls: BTreeMap::new(),
@@ -120,6 +121,8 @@ fn check_with<'a>(
 struct Checker<'a> {
     /// Whether the expression may construct objects and patches.
     has_patch_types: bool,
+    /// Whether the values of a list or a map may have different types.
+    allows_mixed: bool,
     variables: Vec<(String, Type<'a>)>,
     kinds: BTreeMap<*const IdedExpr, Type<'a>>,
     calls: BTreeMap<*const IdedExpr, Call>,
@@ -162,9 +165,8 @@ impl<'a> Checker<'a> {
                         };
                         kind = *inner;
                     }
-                    item = item
-                        .join(&kind)
-                        .ok_or("the items of the list have different types")?;
+                    let problem = "the items of the list have different types";
+                    item = self.joined(&item, &kind, problem)?;
                 }
                 Ok(Type::list(item))
             }
@@ -178,11 +180,11 @@ impl<'a> Checker<'a> {
                     if let (true, Type::Optional(inner)) = (entry.optional, &kind) {
                         kind = inner.as_ref().clone();
                     }
-                    let keys = key.join(&self.kind(&entry.key)?);
-                    key = keys.ok_or("the keys of the map have different types")?;
-                    value = value
-                        .join(&kind)
-                        .ok_or("the values of the map have different types")?;
+                    let key_kind = self.kind(&entry.key)?;
+                    let problem = "the keys of the map have different types";
+                    key = self.joined(&key, &key_kind, problem)?;
+                    let problem = "the values of the map have different types";
+                    value = self.joined(&value, &kind, problem)?;
                 }
                 Ok(Type::map(key, value))
             }
@@ -274,13 +276,14 @@ impl<'a> Checker<'a> {
                 is_method = true;
             }
         }
-        for arg in &call.args {
-            args.push(match &arg.expr {
-                // The arguments of a format may have different types.
-                Expr::List(list) if name == "format" && is_method => self.mixed_list(arg, list)?,
-                _ => self.kind(arg)?,
-            });
-        }
+        // The arguments of a format may have different types, also in lists and maps.
+        let is_format = name == "format" && is_method;
+        let was_mixed = self.allows_mixed;
+        self.allows_mixed |= is_format;
+        let kinds: Result<Vec<Type<'a>>, String> =
+            call.args.iter().map(|it| self.kind(it)).collect();
+        self.allows_mixed = was_mixed;
+        args.extend(kinds?);
         check_literal(&name, call)?;
         if is_method
             && ORDERED.contains(&name.as_str())
@@ -293,6 +296,13 @@ impl<'a> Checker<'a> {
             None => cel_functions::result(&name, is_method, &args)
                 .map_or_else(|| no_overload(&name), Ok),
         };
+        if is_format && result.is_ok() {
+            let kind = |it: &IdedExpr| {
+                let kind = self.kinds.get(&std::ptr::from_ref(it));
+                kind.unwrap_or(&Type::Dynamic)
+            };
+            cel_format::check(call, &kind)?;
+        }
         let resolved = Call {
             overloads: overloads(&name, is_method, &args),
             name,
@@ -302,13 +312,13 @@ impl<'a> Checker<'a> {
         result
     }
 
-    fn mixed_list(&mut self, tree: &IdedExpr, list: &ListExpr) -> Inferred<'a> {
-        for element in &list.elements {
-            self.kind(element)?;
+    /// The type of values together.
+    fn joined(&self, left: &Type<'a>, right: &Type<'a>, problem: &str) -> Inferred<'a> {
+        match left.join(right) {
+            Some(kind) => Ok(kind),
+            None if self.allows_mixed => Ok(Type::Dynamic),
+            None => Err(problem.to_owned()),
         }
-        let kind = Type::list(Type::Dynamic);
-        self.kinds.insert(tree, kind.clone());
-        Ok(kind)
     }
 
     fn with(&mut self, variables: Vec<(String, Type<'a>)>, body: &IdedExpr) -> Inferred<'a> {

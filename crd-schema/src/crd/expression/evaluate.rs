@@ -3,7 +3,7 @@
 use super::costs::{self, LIST_COST, MAP_COST, MESSAGE_COST};
 use super::equality;
 use super::functions;
-use super::literals;
+use super::literals::{self, TYPES};
 use super::operators;
 use super::scope::{Budget, Scope};
 use super::times;
@@ -15,21 +15,6 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, StructExpr,
 };
 use std::rc::Rc;
-
-/// The names of types that are values.
-const TYPES: [&str; 11] = [
-    "int",
-    "uint",
-    "double",
-    "bool",
-    "string",
-    "bytes",
-    "list",
-    "map",
-    "null_type",
-    "optional_type",
-    "type",
-];
 
 /// The cost of reading a variable or a field.
 const READ_COST: u64 = 1;
@@ -234,6 +219,10 @@ impl<'a> Evaluator<'_, 'a> {
                 self.budget.charge(READ_COST)?;
                 operators::apply(op::INDEX, &[container, key]).unwrap_or_else(no_overload)
             }
+            // cel-go replaces the search in a list without items.
+            (op::IN, [_, list]) if matches!(&list.expr, Expr::List(list) if list.elements.is_empty()) => {
+                Ok(Value::Bool(false))
+            }
             ("or" | "orValue", [other]) => match call.target.as_deref() {
                 Some(target) => self.or(call.func_name == "or", target, other),
                 None => self.strict_call(call),
@@ -372,9 +361,11 @@ pub(in super::super) fn is_object_type(name: &str) -> bool {
     matches!(name, "Object" | "JSONPatch") || name.starts_with("Object.")
 }
 
-/// Whether an expression is a literal, or a list or map of literals. cel-go evaluates these once.
+/// Whether cel-go evaluates an expression once: a literal, a conversion of a constant, or a list or map of them.
 fn is_constant(tree: &IdedExpr) -> bool {
-    literals::is_constant(tree, |_| false)
+    literals::is_constant(tree, |call| {
+        call.func_name != op::IN && is_precomputed(&call.func_name, call)
+    })
 }
 
 /// Whether an expression is a variable, or a field or an item of one.
@@ -391,13 +382,31 @@ fn is_attribute(tree: &IdedExpr) -> bool {
 
 /// Whether cel-go computes a call once: conversions of constants, and searches in lists of constants.
 fn is_precomputed(name: &str, call: &CallExpr) -> bool {
+    if call.target.is_some() {
+        return false;
+    }
     match (name, call.args.as_slice()) {
-        (op::IN, [_, list]) => is_constant(list),
+        (op::IN, [_, list]) => match &list.expr {
+            Expr::List(list) => list.elements.iter().all(is_member),
+            _ => false,
+        },
         (
             "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp"
             | "type" | "uint",
             [arg],
         ) => is_constant(arg),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a constant that cel-go finds by its hash: a number, a text or a boolean.
+fn is_member(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::Literal(literal) => !matches!(literal, LiteralValue::Bytes(_) | LiteralValue::Null),
+        Expr::Call(call) => {
+            let name = call.func_name.as_str();
+            matches!(name, "bool" | "double" | "int" | "string" | "uint") && is_constant(tree)
+        }
         _ => false,
     }
 }

@@ -4,6 +4,7 @@
 //! The parser is that of the crate `cel`; the evaluation is our own, because it reads objects by their schemas (times,
 //! durations, lists that are sets or maps) without copying them.
 
+mod amounts;
 mod constants;
 mod conversions;
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod strings;
 mod times;
 mod urls;
 mod value;
+mod version;
 mod versions;
 
 pub(super) use constants::constant_error;

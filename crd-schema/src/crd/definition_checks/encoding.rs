@@ -110,6 +110,6 @@ fn is_empty(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
-        _ => false,
+        Value::Null => false,
     }
 }

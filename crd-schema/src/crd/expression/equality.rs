@@ -58,7 +58,10 @@ pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Fa
         }
         (Value::Optional(Some(left)), Value::Optional(Some(right))) => equals(left, right)?,
         (Value::Url(left), Value::Url(right)) => left == right,
-        (Value::Quantity(left), Value::Quantity(right)) => left.equals(right)?,
+        (Value::Quantity(left), Value::Quantity(right)) => match left.equals(right) {
+            Some(is_equal) => is_equal,
+            None => return no_overload(),
+        },
         (Value::Version(left), Value::Version(right)) => left.compare(right).is_eq(),
         (Value::Foreign(left), Value::Foreign(right)) => left == right,
         (Value::Null, _) | (_, Value::Null) => false,

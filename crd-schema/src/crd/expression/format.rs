@@ -4,12 +4,16 @@ use super::conversions;
 use super::format_text::{fixed, quoted, scientific};
 use super::operators::pairs_of;
 use super::value::{Failure, Outcome, Value, error};
+use std::fmt::Write as _;
 
 /// The decimal places without a precision.
 const PLACES: usize = 6;
 
-/// The most decimal places. cel-go has no limit, but that of its cost.
+/// The largest precision.
 const PLACES_MAX: usize = 1_000_000;
+
+/// The largest width of a number with an exponent. cel-go has no limit; many wide numbers would fill the memory.
+const WIDTH_MAX: usize = 500;
 
 /// A part of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +68,7 @@ pub(in super::super) fn parse(format: &str) -> Result<Vec<Piece>, String> {
             Some('s') => Clause::Text,
             Some('d') => Clause::Decimal,
             Some('f') => Clause::Fixed(places),
-            Some('e') => Clause::Scientific(places),
+            Some('e') if places <= WIDTH_MAX => Clause::Scientific(places),
             Some('b') => Clause::Binary,
             Some('x') => Clause::Hexadecimal(false),
             Some('X') => Clause::Hexadecimal(true),
@@ -185,7 +189,12 @@ fn minus(number: i64) -> &'static str {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|it| format!("{it:02x}")).collect()
+    let mut out = String::new();
+    for byte in bytes {
+        // Writing to a string does not fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
 }
 
 /// A value as `%s` writes it.

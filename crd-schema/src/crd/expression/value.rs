@@ -1,7 +1,7 @@
 //! Values of expressions.
 
-use super::quantities::Amount;
-use super::versions::Version;
+use super::amounts::Amount;
+use super::version::Version;
 use crate::crd::formats::time::Instant;
 use crate::crd::formats::uri::Uri;
 use crate::crd::node::Node;

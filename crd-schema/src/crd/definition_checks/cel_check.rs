@@ -240,22 +240,36 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn call(&mut self, tree: &IdedExpr, call: &CallExpr) -> Inferred<'a> {
-        if let (op::OPT_SELECT, [operand, name]) = (call.func_name.as_str(), call.args.as_slice())
-            && let Expr::Literal(LiteralValue::String(field)) = &name.expr
-        {
-            let inner = match self.kind(operand)? {
+    /// The type of an optional field; `None` if the call selects none.
+    fn optional_field(&mut self, tree: &IdedExpr, call: &CallExpr) -> Option<Inferred<'a>> {
+        let (op::OPT_SELECT, [operand, name]) = (call.func_name.as_str(), call.args.as_slice())
+        else {
+            return None;
+        };
+        let Expr::Literal(LiteralValue::String(field)) = &name.expr else {
+            return None;
+        };
+        let resolved = Call {
+            name: call.func_name.clone(),
+            is_method: false,
+            overloads: vec![Overload::Other],
+        };
+        self.calls.insert(tree, resolved);
+        let operand = self
+            .kind(operand)
+            .and_then(|it| self.kind(name).map(|_| it));
+        Some(operand.and_then(|operand| {
+            let inner = match operand {
                 Type::Optional(inner) => *inner,
                 other => other,
             };
-            self.kind(name)?;
-            let resolved = Call {
-                name: call.func_name.clone(),
-                is_method: false,
-                overloads: vec![Overload::Other],
-            };
-            self.calls.insert(tree, resolved);
-            return Ok(Type::optional(inner.field(field.inner())?));
+            Ok(Type::optional(inner.field(field.inner())?))
+        }))
+    }
+
+    fn call(&mut self, tree: &IdedExpr, call: &CallExpr) -> Inferred<'a> {
+        if let Some(kind) = self.optional_field(tree, call) {
+            return kind;
         }
         let mut name = call.func_name.clone();
         let mut args = Vec::new();
@@ -285,6 +299,9 @@ impl<'a> Checker<'a> {
         self.allows_mixed = was_mixed;
         args.extend(kinds?);
         check_literal(&name, call)?;
+        if name == "jsonpatch.escapeKey" && !self.has_patch_types {
+            return Err("undeclared reference to 'jsonpatch'".to_owned());
+        }
         if is_method
             && ORDERED.contains(&name.as_str())
             && call.target.as_deref().is_some_and(is_empty_list)

@@ -33,7 +33,7 @@ pub(super) enum Type<'a> {
 pub(super) fn is_type_name(name: &str) -> bool {
     matches!(
         name,
-        "google.protobuf.Timestamp" | "google.protobuf.Duration"
+        "google.protobuf.Timestamp" | "google.protobuf.Duration" | "net.IP" | "net.CIDR"
     )
 }
 

@@ -161,6 +161,8 @@ impl<'a> Evaluator<'_, 'a> {
                 return Ok(Value::Type("google.protobuf.Timestamp"));
             }
             Some("google.protobuf.Duration") => return Ok(Value::Type("google.protobuf.Duration")),
+            Some("net.IP") if !self.has_variable("net") => return Ok(Value::Type("net.IP")),
+            Some("net.CIDR") if !self.has_variable("net") => return Ok(Value::Type("net.CIDR")),
             _ => {}
         }
         let operand = self.operand(&select.operand)?;

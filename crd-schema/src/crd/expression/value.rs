@@ -123,6 +123,11 @@ impl<'a> Value<'a> {
             Self::Format(_) => "kubernetes.NamedFormat",
             Self::Quantity(_) => "kubernetes.Quantity",
             Self::Version(_) => "kubernetes.Semver",
+            Self::Foreign(Foreign::Opaque(value)) => match value.runtime_type_name() {
+                "net.IP" => "net.IP",
+                "net.CIDR" => "net.CIDR",
+                _ => "kubernetes.Quantity",
+            },
             Self::Foreign(_) => "kubernetes",
         }
     }

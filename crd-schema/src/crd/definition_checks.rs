@@ -5,6 +5,7 @@ mod cel;
 mod cel_check;
 mod cel_format;
 mod cel_functions;
+mod cel_operators;
 mod cel_overloads;
 mod cel_types;
 mod collector;

@@ -111,7 +111,7 @@ impl<'a> Place<'a> {
         sizes: &DeclaredSizes,
     ) -> Result<Compiled, String> {
         let program = Program::new(text)?;
-        let checked = cel_check::check(program.tree(), variables)?;
+        let checked = cel_check::check_rule(program.tree(), variables)?;
         if std::mem::discriminant(&checked.result) != std::mem::discriminant(expected) {
             return Err("the expression has the wrong type".to_owned());
         }
@@ -167,7 +167,7 @@ fn compile_error(rule: &Rule, node: &Node, is_resource: bool) -> Option<String> 
         kind.clone()
     };
     let variables = vec![("self".to_owned(), kind), ("oldSelf".to_owned(), old_kind)];
-    match cel_check::check(program.tree(), variables) {
+    match cel_check::check_rule(program.tree(), variables) {
         Err(reason) => Some(reason),
         Ok(checked) if !matches!(checked.result, Type::Bool) => {
             Some("must evaluate to bool".to_owned())

@@ -57,7 +57,7 @@ fn names_of_sums(
         kind.clone()
     };
     let variables = vec![("self".to_owned(), kind), ("oldSelf".to_owned(), old_kind)];
-    let Ok(checked) = cel_check::check(program.tree(), variables) else {
+    let Ok(checked) = cel_check::check_rule(program.tree(), variables) else {
         return Vec::new();
     };
     let name = |kind: &Type<'_>| match kind {

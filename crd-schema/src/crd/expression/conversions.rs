@@ -235,7 +235,7 @@ pub(super) fn double_text(number: f64) -> String {
         return scientific;
     };
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if !(-4..21).contains(&exponent) {
+    if !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
     }

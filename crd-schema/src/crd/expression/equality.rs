@@ -87,6 +87,8 @@ pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Fa
             }
             true
         }
+        // Lists and maps of the object are compared with their like only.
+        (Value::JsonList(..) | Value::JsonMap(_), _) => return no_overload(),
         _ => false,
     })
 }
@@ -208,11 +210,13 @@ fn lists_equal<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Failure>
     Ok(true)
 }
 
-/// Whether a list has an item that equals a value.
+/// Whether a list has an item that equals a value. Items that cannot be compared with it do not.
 pub(super) fn contains<'a>(items: &[Value<'a>], value: &Value<'a>) -> Result<bool, Failure> {
     for item in items {
-        if equals(item, value)? {
-            return Ok(true);
+        match equals(item, value) {
+            Ok(true) => return Ok(true),
+            Ok(false) | Err(Failure::Error(_)) => {}
+            Err(failure) => return Err(failure),
         }
     }
     Ok(false)

@@ -407,7 +407,13 @@ fn is_member(tree: &IdedExpr) -> bool {
         Expr::Literal(literal) => !matches!(literal, LiteralValue::Bytes(_) | LiteralValue::Null),
         Expr::Call(call) => {
             let name = call.func_name.as_str();
-            matches!(name, "bool" | "double" | "int" | "string" | "uint") && is_constant(tree)
+            match call.args.as_slice() {
+                [arg] if name == "dyn" => is_member(arg),
+                _ => {
+                    matches!(name, "bool" | "double" | "int" | "string" | "uint")
+                        && is_constant(tree)
+                }
+            }
         }
         _ => false,
     }

@@ -44,6 +44,14 @@ pub(super) fn compare(left: &Value<'_>, right: &Value<'_>) -> Result<Option<Orde
     }))
 }
 
+/// The order of two values, or an error for numbers that are not comparable.
+pub(super) fn order(left: &Value<'_>, right: &Value<'_>) -> Result<Ordering, Failure> {
+    match compare(left, right)? {
+        Some(order) => Ok(order),
+        None => error("NaN values cannot be ordered"),
+    }
+}
+
 /// Whether two values are equal.
 pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Failure> {
     Ok(match (left, right) {

@@ -222,9 +222,7 @@ impl<'a> Evaluator<'_, 'a> {
                 operators::apply(op::INDEX, &[container, key]).unwrap_or_else(no_overload)
             }
             // cel-go replaces the search in a list without items.
-            (op::IN, [_, list]) if matches!(&list.expr, Expr::List(list) if list.elements.is_empty()) => {
-                Ok(Value::Bool(false))
-            }
+            (op::IN, [_, list]) if is_empty_list(list) => Ok(Value::Bool(false)),
             ("or" | "orValue", [other]) => match call.target.as_deref() {
                 Some(target) => self.or(call.func_name == "or", target, other),
                 None => self.strict_call(call),
@@ -365,8 +363,9 @@ pub(in super::super) fn is_object_type(name: &str) -> bool {
 
 /// Whether cel-go evaluates an expression once: a literal, a conversion of a constant, or a list or map of them.
 fn is_constant(tree: &IdedExpr) -> bool {
-    literals::is_constant(tree, |call| {
-        call.func_name != op::IN && is_precomputed(&call.func_name, call)
+    literals::is_constant(tree, |call| match call.args.as_slice() {
+        [_, list] if call.func_name == op::IN => is_empty_list(list),
+        _ => is_precomputed(&call.func_name, call),
     })
 }
 
@@ -399,6 +398,11 @@ fn is_precomputed(name: &str, call: &CallExpr) -> bool {
         ) => is_constant(arg),
         _ => false,
     }
+}
+
+/// Whether an expression is a list without items.
+fn is_empty_list(tree: &IdedExpr) -> bool {
+    matches!(&tree.expr, Expr::List(list) if list.elements.is_empty())
 }
 
 /// Whether an expression is a constant that cel-go finds by its hash: a number, a text or a boolean.

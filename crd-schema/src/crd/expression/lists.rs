@@ -1,6 +1,6 @@
 //! Functions of lists: those of Kubernetes, of cel-go's `ext.Lists` version 3, and of `ext.Sets`.
 
-use super::equality::{compare, contains, equals};
+use super::equality::{compare, contains, equals, order};
 use super::operators;
 use super::value::{Outcome, Value, error, no_overload};
 use crate::crd::cel_sums::{SUM, SUM_DOUBLES, SUM_DURATIONS, SUM_UINTS};
@@ -93,7 +93,7 @@ fn extreme<'a>(name: &str, items: &[Value<'a>], wanted: Ordering) -> Outcome<'a>
     };
     let mut best = first;
     for item in rest {
-        if compare(item, best)? == Some(wanted) {
+        if order(item, best)? == wanted {
             best = item;
         }
     }

@@ -260,12 +260,15 @@ fn root_schema(
 ) {
     if has_status {
         let kind = text(schema, "type");
-        if !kind.is_empty() && kind != "object" {
-            out.invalid(path.clone().field("type"), "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
-        }
+        let has_wrong_type = !kind.is_empty() && kind != "object";
+        // The API server stops at the first of these, in the order of the fields of its type.
+        let is_before_type = |it: &str| matches!(it, "id" | "$schema" | "$ref");
         let mut others = entries_of(schema).filter(|it| !ROOT_KEYWORDS.contains(it));
-        if others.next().is_some() {
+        let has_other = others.any(|it| !has_wrong_type || is_before_type(it));
+        if has_other {
             out.invalid(path.clone(), "the root of the schema has fields that are not allowed if the status subresource is enabled");
+        } else if has_wrong_type {
+            out.invalid(path.clone().field("type"), "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
         }
     }
     if flag_at(schema, "nullable") {

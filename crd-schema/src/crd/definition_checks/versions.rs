@@ -198,7 +198,11 @@ pub(super) fn field_at<'a>(
                 .map(|it| it.1)
                 .ok_or(())?
         } else {
-            object(schema, "additionalProperties").ok_or(())?
+            match schema.get("additionalProperties") {
+                // Nothing is known about the value.
+                Some(Value::Bool(_)) => &Value::Null,
+                _ => object(schema, "additionalProperties").ok_or(())?,
+            }
         };
         steps.push(name);
     }

@@ -73,6 +73,12 @@ pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Fa
         (Value::Version(left), Value::Version(right)) => left.compare(right).is_eq(),
         (Value::Foreign(left), Value::Foreign(right)) => left == right,
         (Value::Null, _) | (_, Value::Null) => false,
+        // One of two quantities is too large for the type.
+        (Value::Quantity(_), Value::Foreign(_)) | (Value::Foreign(_), Value::Quantity(_))
+            if left.type_name() == right.type_name() =>
+        {
+            false
+        }
         // Values of the Kubernetes library have an order of their own only.
         (Value::Quantity(_) | Value::Version(_) | Value::Foreign(_) | Value::Url(_), _) => {
             return no_overload();

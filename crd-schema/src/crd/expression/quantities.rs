@@ -21,6 +21,9 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         },
         ("sign", [Value::Quantity(amount)]) => Ok(Value::Int(amount.sign())),
         ("isInteger", [Value::Quantity(amount)]) => Ok(Value::Bool(amount.as_integer().is_some())),
+        // A quantity that is too large for the type is no 64-bit integer.
+        ("isInteger", [Value::Foreign(_)]) => Ok(Value::Bool(false)),
+        ("asInteger", [Value::Foreign(_)]) => error("cannot convert value to integer"),
         ("asInteger", [Value::Quantity(amount)]) => match amount.as_integer() {
             Some(integer) => Ok(Value::Int(integer)),
             None => error("cannot convert value to integer"),

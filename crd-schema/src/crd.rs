@@ -28,12 +28,14 @@
 
 mod admission;
 pub(crate) mod base64;
-mod cel_bytes;
+mod cel_literals;
 mod cel_macros;
 mod cel_program;
 mod cel_rule;
 mod cel_rules;
 mod cel_signs;
+mod cel_sums;
+mod certificates;
 mod correlation;
 pub(crate) mod decode;
 mod defaulting;
@@ -56,8 +58,10 @@ mod request;
 mod scale;
 mod storage;
 pub(crate) mod system_fields;
+pub(crate) mod unicode;
 mod value_validation;
 pub(crate) mod values;
+pub(crate) mod webhook_clients;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};

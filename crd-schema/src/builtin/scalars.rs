@@ -61,7 +61,8 @@ fn quantity(value: &Value) -> Result<Value, String> {
 
 /// A time with exactly six digits of a fraction.
 fn micro_time(text: &str) -> Option<Value> {
-    let (_, fraction) = text.split_once('.')?;
+    // Go accepts a comma, too.
+    let (_, fraction) = text.split_once(['.', ','])?;
     let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
     let instant = parse_rfc3339(text).filter(|_| digits == MICRO_DIGITS)?;
     let seconds = stored_time(instant.seconds)?;
@@ -152,6 +153,11 @@ mod tests {
                 Type::MicroTime,
                 json!("2026-01-02T03:04:05.000006Z"),
                 Some(json!("2026-01-02T03:04:05.000006Z")),
+            ),
+            (
+                Type::MicroTime,
+                json!("2026-01-02T03:04:05,000001Z"),
+                Some(json!("2026-01-02T03:04:05.000001Z")),
             ),
             (Type::MicroTime, json!("2026-01-02T03:04:05Z"), None),
         ] {

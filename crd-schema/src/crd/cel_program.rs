@@ -1,12 +1,13 @@
 //! A parsed CEL expression.
 
-use super::cel_bytes::with_plain_bytes;
+use super::cel_literals::PlainText;
 use super::cel_macros::expand;
 use super::cel_signs::without_repeated_signs;
+use super::cel_sums;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
-use kube_cel::cel::parser::Parser;
+use kube_cel::cel::parser::{ParseError, ParseErrors, Parser};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 
@@ -36,14 +37,18 @@ impl Program {
         if text.len() > TEXT_MAX_BYTES {
             return Err("the expression is too long".to_owned());
         }
-        check_nesting(text)?;
-        let text = &with_plain_bytes(text);
-        let text = &without_repeated_signs(text);
+        let plain = PlainText::new(text);
+        check_nesting(&plain.text)?;
+        let parsed_text = &without_repeated_signs(&plain.text);
         // The generated parser can panic; the text of a definition must not end the process.
-        let parsed = catch_unwind(|| Parser::new().enable_optional_syntax(true).parse(text));
+        let parsed = catch_unwind(|| {
+            Parser::new()
+                .enable_optional_syntax(true)
+                .parse(parsed_text)
+        });
         let tree = match parsed {
             Ok(Ok(tree)) => tree,
-            Ok(Err(errors)) => return Err(errors.to_string()),
+            Ok(Err(errors)) => return Err(messages(&errors, &plain, text)),
             Err(_) => return Err("the text is not an expression".to_owned()),
         };
         let tree = expand(&tree)?;
@@ -70,10 +75,51 @@ impl Program {
         self.names.contains(name)
     }
 
+    /// The lists that the expression adds.
+    pub(super) fn summed(&self) -> Vec<&IdedExpr> {
+        cel_sums::summed(&self.tree)
+    }
+
+    /// Gives the sums of the expression their names, in the order of [`Self::summed`].
+    pub(super) fn name_sums(&mut self, names: &[&'static str]) {
+        cel_sums::rename(&mut self.tree, &mut names.iter().copied());
+    }
+
     /// The tree of the expression.
     pub(super) fn tree(&self) -> &IdedExpr {
         &self.tree
     }
+}
+
+/// The errors with the places in the original text.
+fn messages(errors: &ParseErrors, plain: &PlainText, text: &str) -> String {
+    let message = |error: &ParseError| {
+        let (Ok(line), Ok(column)) = (usize::try_from(error.pos.0), usize::try_from(error.pos.1))
+        else {
+            return error.to_string();
+        };
+        let lines = plain
+            .text
+            .split_inclusive('\n')
+            .take(line.saturating_sub(1));
+        let start = lines.map(str::len).fold(0, usize::saturating_add);
+        let rest = plain.text.get(start..).unwrap_or_default();
+        let before = rest.chars().take(column.saturating_sub(1));
+        let length = before.map(char::len_utf8).fold(0, usize::saturating_add);
+        let offset = plain.original_offset(start.saturating_add(length));
+        let before = text.get(..offset).unwrap_or(text);
+        let line = before.matches('\n').count();
+        let last = before.rsplit('\n').next().unwrap_or_default();
+        let column = last.chars().count().saturating_add(1);
+        let number = line.saturating_add(1);
+        let snippet = text.lines().nth(line).unwrap_or_default();
+        format!(
+            "ERROR: <input>:{number}:{column}: {}\n| {snippet}\n| {:.>column$}",
+            error.msg, "^"
+        )
+    };
+    let messages: Vec<String> = errors.errors.iter().map(message).collect();
+    messages.join("\n")
 }
 
 /// See [`Program::split_variables`].
@@ -257,5 +303,18 @@ mod tests {
         let chain = ".optMap(v, v)".repeat(30);
         let error = Program::new(&format!("self.?a{chain}.hasValue()")).unwrap_err();
         assert_eq!(error, "the expression is too large");
+    }
+
+    #[test]
+    fn error_after_rewritten_literal_has_place_of_original() {
+        let error = Program::new("'it\\'s' ==\n\"\\'\" + @").unwrap_err();
+        assert!(error.starts_with("ERROR: <input>:2:8: "), "{error}");
+        assert!(error.contains("\n| \"\\'\" + @\n| .......^"), "{error}");
+    }
+
+    #[test]
+    fn brackets_inside_text_do_not_nest() {
+        let brackets = "(".repeat(60);
+        Program::new(&format!("self == '''a'{brackets}'''")).unwrap();
     }
 }

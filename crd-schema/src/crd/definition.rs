@@ -1,5 +1,6 @@
 //! A `CustomResourceDefinition` as far as it decides on objects: names, scope and versions.
 
+use super::definition_checks::record_sum_types;
 use super::node::{Node, NodeError};
 use super::numbers::encoded;
 use super::values::{array_at, text_at};
@@ -80,6 +81,7 @@ fn schema_of(version: &Value) -> &Value {
 fn stored_node(schema: &Value) -> Result<Node, NodeError> {
     let mut node = Node::from_schema(schema)?;
     encode_values(&mut node);
+    record_sum_types(&mut node, true);
     Ok(node)
 }
 

@@ -1,6 +1,7 @@
 //! Validates `metadata` as `k8s.io/apimachinery/pkg/api/validation`.
 
 use super::names;
+use super::unicode::is_printable;
 use super::values::{array_at, text_at};
 use crate::finding::{ErrorKind, Finding};
 use crate::rule_ids::SCHEMA_VIOLATION;
@@ -10,6 +11,12 @@ use std::borrow::Cow;
 
 /// The size limit of all annotations, in bytes.
 const ANNOTATIONS_MAX_BYTES: usize = 256 * 1024;
+
+/// The longest name of a field manager, in bytes.
+const MANAGER_MAX_BYTES: usize = 128;
+
+/// The longest name of a subresource of a managed field, in bytes.
+const SUBRESOURCE_MAX_BYTES: usize = 256;
 
 const FINALIZER_ORPHAN: &str = "orphan";
 const FINALIZER_FOREGROUND: &str = "foregroundDeletion";
@@ -118,6 +125,12 @@ pub(crate) fn validate_change(
         }
     }
     generation(new, base, &mut out);
+    // Every update checks the prefix of a name, whatever the names of the kind may be.
+    let prefix = new.get("generateName").and_then(Value::as_str);
+    if let Some(prefix) = prefix.filter(|it| !it.is_empty()) {
+        let field = base.clone().field("generateName");
+        out.reasons(&field, prefix, names::path_segment(prefix, true));
+    }
     for name in [
         "name",
         "namespace",
@@ -244,10 +257,24 @@ fn managed_fields(metadata: &Map<String, Value>, base: &FieldPath, out: &mut Met
     for (position, entry) in array_at(&all, "all").iter().enumerate() {
         let item = field.clone().index(position);
         let text = |key: &str| text_at(entry, key).unwrap_or_default();
-        if !matches!(text("operation"), "Apply" | "Update") {
-            let field = item.clone().field("operation");
-            let detail = "must be `Apply` or `Update`";
-            out.push(field, ErrorKind::Invalid, Some(text("operation")), detail);
+        let operation_field = item.clone().field("operation");
+        match text("operation") {
+            "Apply" | "Update" => {}
+            "" => out.push(
+                operation_field,
+                ErrorKind::Required,
+                None,
+                "must not be empty",
+            ),
+            other => {
+                let detail = "supported values: Apply, Update";
+                out.push(
+                    operation_field,
+                    ErrorKind::NotSupported,
+                    Some(other),
+                    detail,
+                );
+            }
         }
         if !matches!(text("fieldsType"), "" | "FieldsV1") {
             let field = item.clone().field("fieldsType");
@@ -258,15 +285,26 @@ fn managed_fields(metadata: &Map<String, Value>, base: &FieldPath, out: &mut Met
                 "must be `FieldsV1`",
             );
         }
-        if text("manager").len() > 128 {
-            let field = item.field("manager");
-            out.push(
-                field,
-                ErrorKind::TooLong,
-                None,
-                "may not be more than 128 bytes",
-            );
+        let manager = text("manager");
+        let manager_field = item.clone().field("manager");
+        too_long(manager, MANAGER_MAX_BYTES, &manager_field, out);
+        let signs = manager
+            .chars()
+            .map(|it| it.encode_utf8(&mut [0; 4]).to_owned());
+        for sign in signs.filter(|it| !is_printable(it)) {
+            let detail = format!("invalid character {}", sign.escape_default());
+            let field = manager_field.clone();
+            out.push(field, ErrorKind::Invalid, Some(manager), detail);
         }
+        let field = item.field("subresource");
+        too_long(text("subresource"), SUBRESOURCE_MAX_BYTES, &field, out);
+    }
+}
+
+fn too_long(value: &str, max: usize, field: &FieldPath, out: &mut MetaFindings) {
+    if value.len() > max {
+        let detail = format!("may not be more than {max} bytes");
+        out.push(field.clone(), ErrorKind::TooLong, None, detail);
     }
 }
 
@@ -298,4 +336,75 @@ pub(crate) fn finalizer_warnings(
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Finding, validate_change, validate_new};
+    use crate::crd::names::path_segment;
+    use lockkeeper_api::field_path::FieldPath;
+    use serde_json::{Value, json};
+
+    fn shown(findings: &[Finding]) -> Vec<String> {
+        let text = |it: &Finding| format!("{} {}", it.field, it.kind.reason());
+        findings.iter().map(text).collect()
+    }
+
+    #[test]
+    fn managed_fields_are_validated_as_by_the_api_server() {
+        let long = "a".repeat(257);
+        for (entry, expected) in [
+            (json!({"operation": "Apply"}), &[][..]),
+            (json!({}), &["operation FieldValueRequired"]),
+            (
+                json!({"operation": "Delete"}),
+                &["operation FieldValueNotSupported"],
+            ),
+            (
+                json!({"operation": "Update", "fieldsType": "A"}),
+                &["fieldsType FieldValueInvalid"],
+            ),
+            (
+                json!({"operation": "Update", "manager": "a\u{200b}b\n"}),
+                &["manager FieldValueInvalid", "manager FieldValueInvalid"],
+            ),
+            (
+                json!({"operation": "Update", "manager": long}),
+                &["manager FieldValueTooLong"],
+            ),
+            (
+                json!({"operation": "Update", "subresource": long}),
+                &["subresource FieldValueTooLong"],
+            ),
+        ] {
+            let metadata = json!({"name": "a", "managedFields": [entry]});
+            let Value::Object(metadata) = metadata else {
+                panic!("no object");
+            };
+            let base = FieldPath::new("metadata");
+            let found = shown(&validate_new(&metadata, false, path_segment, &base));
+            let expected: Vec<String> = expected
+                .iter()
+                .map(|it| format!("metadata.managedFields[0].{it}"))
+                .collect();
+            assert_eq!(found, expected, "{entry}");
+        }
+    }
+
+    #[test]
+    fn prefix_of_name_is_validated_in_updates() {
+        for (prefix, expected) in [
+            ("", &[][..]),
+            ("A_", &[]),
+            ("a/b", &["metadata.generateName FieldValueInvalid"]),
+        ] {
+            let old = json!({"name": "a"});
+            let new = json!({"name": "a", "generateName": prefix});
+            let (Value::Object(old), Value::Object(new)) = (old, new) else {
+                panic!("no objects");
+            };
+            let found = shown(&validate_change(&new, &old, &FieldPath::new("metadata")));
+            assert_eq!(found, expected, "{prefix}");
+        }
+    }
 }

@@ -116,6 +116,22 @@ impl Node {
         Self::new(schema, &mut Vec::new())
     }
 
+    /// Whether the schema describes `apiVersion`, `kind` and the name of a resource, so that expressions read them as it
+    /// says (`WithTypeAndObjectMeta` of Kubernetes); otherwise they read standard fields.
+    pub(super) fn describes_resource(&self) -> bool {
+        let has_kind = |node: &Self, name: &str, kind| {
+            let property = node.properties.get(name);
+            property.is_some_and(|it| it.kind == Some(kind))
+        };
+        let metadata = self.properties.get("metadata");
+        has_kind(self, "kind", Kind::String)
+            && has_kind(self, "apiVersion", Kind::String)
+            && has_kind(self, "metadata", Kind::Object)
+            && metadata.is_some_and(|it| {
+                has_kind(it, "name", Kind::String) && has_kind(it, "generateName", Kind::String)
+            })
+    }
+
     fn new(schema: &Value, at: &mut Vec<String>) -> Result<Self, NodeError> {
         if at.len() > DEPTH_MAX {
             return Err(error(at, "the schema is nested too deep"));

@@ -245,7 +245,8 @@ impl<'a> Validator<'a> {
                 all.report(FieldPath::default(), ErrorKind::Invalid, None, detail);
             }
         }
-        for detail in number_findings(bounds, value) {
+        let is_in_range = |bound: f64| range.contains(&Value::from(bound));
+        for detail in number_findings(bounds, value, &is_in_range) {
             all.report(self.path(), ErrorKind::Invalid, Some(value), detail);
         }
     }
@@ -423,11 +424,17 @@ impl<'a> Validator<'a> {
 }
 
 /// Violated bounds of a number.
-fn number_findings(bounds: &Bounds, value: &Value) -> Vec<String> {
+fn number_findings(
+    bounds: &Bounds,
+    value: &Value,
+    is_in_range: &dyn Fn(f64) -> bool,
+) -> Vec<String> {
     let mut out = Vec::new();
-    let (integer, float) = (value.as_i64(), value.as_f64().unwrap_or_default());
+    let float = value.as_f64().unwrap_or_default();
+    // A bound that is no value of the type is compared as a float.
+    let integer = |bound: f64| value.as_i64().filter(|_| is_in_range(bound));
     if let Some(factor) = bounds.multiple_of {
-        let is_multiple = match integer {
+        let is_multiple = match integer(factor) {
             Some(integer) => numbers::is_multiple_of_integer(integer, factor),
             None => numbers::is_multiple_of(float, factor),
         };
@@ -436,7 +443,7 @@ fn number_findings(bounds: &Bounds, value: &Value) -> Vec<String> {
         }
     }
     let exceeds = |bound: f64, is_exclusive: bool, is_maximum: bool| {
-        let order = match integer {
+        let order = match integer(bound) {
             Some(integer) => integer.partial_cmp(&numbers::truncate(bound)),
             None => float.partial_cmp(&bound),
         };

@@ -1,11 +1,11 @@
 //! Answers requests that create or update a `CustomResourceDefinition`.
 
 use super::collector::{Collector, object, text};
-use super::{encoding, fields, metadata, names, spec};
+use super::{conversion, encoding, fields, metadata, names, spec};
 use crate::crd::decode::decode;
 use crate::crd::object_meta;
 use crate::crd::request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};
-use crate::crd::values::{array_at, is_deeper_than, normalized};
+use crate::crd::values::{array_at, flag_at, is_deeper_than, normalized};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::{Map, Value, json};
 
@@ -122,7 +122,7 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
     let old_spec = old.as_ref().and_then(|it| it.get("spec"));
     spec::validate(&spec_value, old_spec, &FieldPath::new("spec"), &mut out);
     if let Some(old) = &old {
-        immutable(&spec_value, old, &mut out);
+        update(&spec_value, old, &mut out);
     }
     let status = definition.get("status").unwrap_or(&Value::Null);
     let status_path = FieldPath::new("status");
@@ -139,7 +139,9 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
         &mut out,
     );
     metadata::approval(&definition, &spec_value, old.as_ref(), &mut out);
-    if spec_value.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
+    if flag_at(&spec_value, "preserveUnknownFields")
+        && !old_spec.is_some_and(|it| flag_at(it, "preserveUnknownFields"))
+    {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         out.invalid(FieldPath::new("spec.preserveUnknownFields"), detail);
     }
@@ -192,8 +194,8 @@ fn set_defaults(definition: &mut Map<String, Value>) {
         .or_insert_with(|| json!({"strategy": "None"}));
 }
 
-/// Fields that an update must not change.
-fn immutable(spec: &Value, old: &Value, out: &mut Collector) {
+/// Fields that an update must not change, and the bundle, which depends on the stored one.
+fn update(spec: &Value, old: &Value, out: &mut Collector) {
     let old_spec = object(old, "spec").unwrap_or(&Value::Null);
     let name = |spec: &Value, key: &str| {
         object(spec, "names")
@@ -204,6 +206,12 @@ fn immutable(spec: &Value, old: &Value, out: &mut Collector) {
     let is_established = conditions
         .iter()
         .any(|it| text(it, "type") == "Established" && text(it, "status") == "True");
+    if is_established
+        && conversion::requires_valid_bundle(old_spec)
+        && let Some(settings) = object(spec, "conversion")
+    {
+        conversion::validate_bundle(settings, &FieldPath::new("spec.conversion"), out);
+    }
     let mut check = |path: &'static str, is_changed: bool| {
         if is_changed {
             out.invalid(FieldPath::new(path), "field is immutable");

@@ -1,20 +1,21 @@
 //! Checks the types of a CEL expression.
 
-use super::cel_functions;
+use super::cel_operators::operator;
 use super::cel_overloads::{Overload, overloads};
 use super::cel_types::{Type, is_type_name};
+use super::{cel_format, cel_functions};
 use crate::crd::expression::{is_object_type, qualified_name};
 use crate::crd::formats::time;
 use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, StructExpr,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, StructExpr,
 };
 use std::collections::BTreeMap;
 
 /// Names of types that are values.
-const TYPES: [&str; 10] = [
+const TYPES: [&str; 11] = [
     "int",
     "uint",
     "double",
@@ -24,6 +25,7 @@ const TYPES: [&str; 10] = [
     "list",
     "map",
     "null_type",
+    "optional_type",
     "type",
 ];
 
@@ -81,7 +83,20 @@ pub(super) fn check<'a>(
     tree: &IdedExpr,
     variables: Vec<(String, Type<'a>)>,
 ) -> Result<Checked<'a>, String> {
-    check_with(tree, variables, false)
+    check_with(tree, variables, false, false)
+}
+
+/// Like [`check`], for the rule of a schema: it is known which values have no type, and they are not mixed with others in
+/// lists and maps.
+///
+/// # Errors
+///
+/// The reason if the expression has no type.
+pub(super) fn check_rule<'a>(
+    tree: &IdedExpr,
+    variables: Vec<(String, Type<'a>)>,
+) -> Result<Checked<'a>, String> {
+    check_with(tree, variables, false, true)
 }
 
 /// Like [`check`], for an expression that may construct objects and patches.
@@ -93,16 +108,19 @@ pub(super) fn check_mutation<'a>(
     tree: &IdedExpr,
     variables: Vec<(String, Type<'a>)>,
 ) -> Result<Checked<'a>, String> {
-    check_with(tree, variables, true)
+    check_with(tree, variables, true, false)
 }
 
 fn check_with<'a>(
     tree: &IdedExpr,
     variables: Vec<(String, Type<'a>)>,
     has_patch_types: bool,
+    knows_dynamic: bool,
 ) -> Result<Checked<'a>, String> {
     let mut checker = Checker {
         has_patch_types,
+        allows_mixed: false,
+        knows_dynamic,
         variables,
         kinds: BTreeMap::new(),
         calls: BTreeMap::new(),
@@ -119,6 +137,10 @@ fn check_with<'a>(
 struct Checker<'a> {
     /// Whether the expression may construct objects and patches.
     has_patch_types: bool,
+    /// Whether the values of a list or a map may have different types.
+    allows_mixed: bool,
+    /// Whether all values that are not [`Type::Dynamic`] have their types.
+    knows_dynamic: bool,
     variables: Vec<(String, Type<'a>)>,
     kinds: BTreeMap<*const IdedExpr, Type<'a>>,
     calls: BTreeMap<*const IdedExpr, Call>,
@@ -152,23 +174,26 @@ impl<'a> Checker<'a> {
             Expr::Call(call) => self.call(tree, call),
             Expr::Comprehension(all) => self.comprehension(all),
             Expr::List(list) => {
-                let mut item = Type::Dynamic;
+                let mut item = None;
                 for (position, element) in list.elements.iter().enumerate() {
                     let mut kind = self.kind(element)?;
                     if list.optional_indices.contains(&position) {
                         let Type::Optional(inner) = kind else {
                             return Err("expected an optional item".to_owned());
                         };
+                        // The value of `optional.none()` may have any type.
+                        if matches!(*inner, Type::Dynamic) {
+                            continue;
+                        }
                         kind = *inner;
                     }
-                    item = item
-                        .join(&kind)
-                        .ok_or("the items of the list have different types")?;
+                    let problem = "the items of the list have different types";
+                    item = Some(self.joined(item, kind, problem)?);
                 }
-                Ok(Type::list(item))
+                Ok(Type::list(item.unwrap_or(Type::Dynamic)))
             }
             Expr::Map(map) => {
-                let (mut key, mut value) = (Type::Dynamic, Type::Dynamic);
+                let (mut key, mut value) = (None, None);
                 for entry in &map.entries {
                     let EntryExpr::MapEntry(entry) = &entry.expr else {
                         return Err("unsupported entry".to_owned());
@@ -177,13 +202,17 @@ impl<'a> Checker<'a> {
                     if let (true, Type::Optional(inner)) = (entry.optional, &kind) {
                         kind = inner.as_ref().clone();
                     }
-                    let keys = key.join(&self.kind(&entry.key)?);
-                    key = keys.ok_or("the keys of the map have different types")?;
-                    value = value
-                        .join(&kind)
-                        .ok_or("the values of the map have different types")?;
+                    let key_kind = self.kind(&entry.key)?;
+                    let problem = "the keys of the map have different types";
+                    key = Some(self.joined(key, key_kind, problem)?);
+                    let problem = "the values of the map have different types";
+                    // The value of `optional.none()` may have any type.
+                    if !(entry.optional && matches!(kind, Type::Dynamic)) {
+                        value = Some(self.joined(value, kind, problem)?);
+                    }
                 }
-                Ok(Type::map(key, value))
+                let known = |it: Option<Type<'a>>| it.unwrap_or(Type::Dynamic);
+                Ok(Type::map(known(key), known(value)))
             }
             Expr::Struct(message) => self.message(message),
             Expr::Unspecified => Err("unsupported expression".to_owned()),
@@ -237,22 +266,36 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn call(&mut self, tree: &IdedExpr, call: &CallExpr) -> Inferred<'a> {
-        if let (op::OPT_SELECT, [operand, name]) = (call.func_name.as_str(), call.args.as_slice())
-            && let Expr::Literal(LiteralValue::String(field)) = &name.expr
-        {
-            let inner = match self.kind(operand)? {
+    /// The type of an optional field; `None` if the call selects none.
+    fn optional_field(&mut self, tree: &IdedExpr, call: &CallExpr) -> Option<Inferred<'a>> {
+        let (op::OPT_SELECT, [operand, name]) = (call.func_name.as_str(), call.args.as_slice())
+        else {
+            return None;
+        };
+        let Expr::Literal(LiteralValue::String(field)) = &name.expr else {
+            return None;
+        };
+        let resolved = Call {
+            name: call.func_name.clone(),
+            is_method: false,
+            overloads: vec![Overload::Other],
+        };
+        self.calls.insert(tree, resolved);
+        let operand = self
+            .kind(operand)
+            .and_then(|it| self.kind(name).map(|_| it));
+        Some(operand.and_then(|operand| {
+            let inner = match operand {
                 Type::Optional(inner) => *inner,
                 other => other,
             };
-            self.kind(name)?;
-            let resolved = Call {
-                name: call.func_name.clone(),
-                is_method: false,
-                overloads: vec![Overload::Other],
-            };
-            self.calls.insert(tree, resolved);
-            return Ok(Type::optional(inner.field(field.inner())?));
+            Ok(Type::optional(inner.field(field.inner())?))
+        }))
+    }
+
+    fn call(&mut self, tree: &IdedExpr, call: &CallExpr) -> Inferred<'a> {
+        if let Some(kind) = self.optional_field(tree, call) {
+            return kind;
         }
         let mut name = call.func_name.clone();
         let mut args = Vec::new();
@@ -273,14 +316,18 @@ impl<'a> Checker<'a> {
                 is_method = true;
             }
         }
-        for arg in &call.args {
-            args.push(match &arg.expr {
-                // The arguments of a format may have different types.
-                Expr::List(list) if name == "format" && is_method => self.mixed_list(arg, list)?,
-                _ => self.kind(arg)?,
-            });
-        }
+        // The arguments of a format may have different types, also in lists and maps.
+        let is_format = name == "format" && is_method;
+        let was_mixed = self.allows_mixed;
+        self.allows_mixed |= is_format;
+        let kinds: Result<Vec<Type<'a>>, String> =
+            call.args.iter().map(|it| self.kind(it)).collect();
+        self.allows_mixed = was_mixed;
+        args.extend(kinds?);
         check_literal(&name, call)?;
+        if name == "jsonpatch.escapeKey" && !self.has_patch_types {
+            return Err("undeclared reference to 'jsonpatch'".to_owned());
+        }
         if is_method
             && ORDERED.contains(&name.as_str())
             && call.target.as_deref().is_some_and(is_empty_list)
@@ -288,10 +335,17 @@ impl<'a> Checker<'a> {
             args = vec![Type::list(Type::Int)];
         }
         let result = match operator(&name, &args) {
-            Some(result) => result,
-            None => cel_functions::result(&name, is_method, &args)
-                .map_or_else(|| no_overload(&name), Ok),
+            Ok(kind) => kind,
+            Err(_) => cel_functions::result(&name, is_method, &args),
         };
+        let result = result.map_or_else(|| no_overload(&name), Ok);
+        if is_format && result.is_ok() {
+            let kind = |it: &IdedExpr| {
+                let kind = self.kinds.get(&std::ptr::from_ref(it));
+                kind.unwrap_or(&Type::Dynamic)
+            };
+            cel_format::check(call, &kind)?;
+        }
         let resolved = Call {
             overloads: overloads(&name, is_method, &args),
             name,
@@ -301,13 +355,19 @@ impl<'a> Checker<'a> {
         result
     }
 
-    fn mixed_list(&mut self, tree: &IdedExpr, list: &ListExpr) -> Inferred<'a> {
-        for element in &list.elements {
-            self.kind(element)?;
+    /// The type of the values of a list or a map with one more.
+    fn joined(&self, first: Option<Type<'a>>, next: Type<'a>, problem: &str) -> Inferred<'a> {
+        let Some(first) = first else {
+            return Ok(next);
+        };
+        let is_either = |kind: fn(&Type<'a>) -> bool| kind(&first) != kind(&next);
+        let is_mixed = is_either(|it| matches!(it, Type::Null))
+            || (self.knows_dynamic && is_either(|it| matches!(it, Type::Dynamic)));
+        match first.join(&next) {
+            Some(kind) if !is_mixed => Ok(kind),
+            _ if self.allows_mixed => Ok(Type::Dynamic),
+            _ => Err(problem.to_owned()),
         }
-        let kind = Type::list(Type::Dynamic);
-        self.kinds.insert(tree, kind.clone());
-        Ok(kind)
     }
 
     fn with(&mut self, variables: Vec<(String, Type<'a>)>, body: &IdedExpr) -> Inferred<'a> {
@@ -396,72 +456,5 @@ fn check_literal(name: &str, call: &CallExpr) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("invalid {name} argument"))
-    }
-}
-
-/// The type of an operator; `None` if the name is none.
-fn operator<'a>(name: &str, args: &[Type<'a>]) -> Option<Inferred<'a>> {
-    use Type::{Bool, Bytes, Double, Duration, Dynamic, Int, Text, Time, Uint};
-    let result = match (name, args) {
-        (op::LOGICAL_AND | op::LOGICAL_OR, [left, right]) => {
-            (Bool.accepts(left) && Bool.accepts(right)).then_some(Bool)
-        }
-        (op::LOGICAL_NOT | op::NOT_STRICTLY_FALSE, [it]) => Bool.accepts(it).then_some(Bool),
-        (op::CONDITIONAL, [condition, yes, no]) => {
-            Bool.accepts(condition).then(|| yes.join(no)).flatten()
-        }
-        (op::EQUALS | op::NOT_EQUALS, [left, right]) => left.join(right).map(|_| Bool),
-        (op::LESS | op::LESS_EQUALS | op::GREATER | op::GREATER_EQUALS, [left, right]) => {
-            let is_ordered = |it: &Type<'a>| {
-                it.is_number() || matches!(it, Bool | Text | Bytes | Time | Duration | Dynamic)
-            };
-            let are_numbers = left.is_number() && right.is_number();
-            let fits =
-                is_ordered(left) && is_ordered(right) && (are_numbers || left.accepts(right));
-            fits.then_some(Bool)
-        }
-        (op::IN, [value, Type::List(item)]) => item.accepts(value).then_some(Bool),
-        (op::IN, [value, Type::Map(key, _)]) => key.accepts(value).then_some(Bool),
-        (op::IN, [_, Dynamic]) => Some(Bool),
-        (op::INDEX, [container, key]) => index(container, key),
-        (op::OPT_INDEX | op::OPT_SELECT, [container, key]) => {
-            let inner = match container {
-                Type::Optional(inner) => inner.as_ref(),
-                other => other,
-            };
-            index(inner, key).map(Type::optional)
-        }
-        (op::NEGATE, [it]) => matches!(it, Int | Double | Dynamic).then(|| it.clone()),
-        (op::ADD, [Time, Duration] | [Duration, Time]) | (op::SUBSTRACT, [Time, Duration]) => {
-            Some(Time)
-        }
-        (op::ADD, [left, right]) => {
-            let has_sum = |it: &Type<'a>| {
-                it.is_number() || matches!(it, Text | Bytes | Duration | Type::List(_) | Dynamic)
-            };
-            left.join(right).filter(has_sum)
-        }
-        (op::SUBSTRACT, [Time, Time]) => Some(Duration),
-        (op::SUBSTRACT, [left, right]) => left
-            .join(right)
-            .filter(|it| it.is_number() || matches!(it, Duration | Dynamic)),
-        (op::MULTIPLY | op::DIVIDE, [left, right]) => left
-            .join(right)
-            .filter(|it| it.is_number() || matches!(it, Dynamic)),
-        (op::MODULO, [left, right]) => left
-            .join(right)
-            .filter(|it| matches!(it, Int | Uint | Dynamic)),
-        _ => return None,
-    };
-    Some(result.map_or_else(|| no_overload(name), Ok))
-}
-
-fn index<'a>(container: &Type<'a>, key: &Type<'a>) -> Option<Type<'a>> {
-    match container {
-        Type::List(item) => Type::Int.accepts(key).then(|| item.as_ref().clone()),
-        Type::Map(expected, value) => expected.accepts(key).then(|| value.as_ref().clone()),
-        Type::Optional(inner) => index(inner, key).map(Type::optional),
-        Type::Dynamic => Some(Type::Dynamic),
-        _ => None,
     }
 }

@@ -102,6 +102,8 @@ fn special<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
         ("size", [it]) => size(it),
         ("optional.none", []) => Some(Type::optional(Dynamic)),
         ("optional.of" | "optional.ofNonZeroValue", [it]) => Some(Type::optional(it.clone())),
+        ("optional.unwrap", [Type::List(item)]) => present_items(item),
+        ("optional.unwrap", [Dynamic]) => Some(Type::list(Dynamic)),
         (
             "sets.contains" | "sets.intersects" | "sets.equivalent",
             [Type::List(left), Type::List(right)],
@@ -111,6 +113,15 @@ fn special<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
             let format = name.strip_prefix("format.")?;
             (args.is_empty() && is_named_format(format)).then_some(FORMAT)
         }
+    }
+}
+
+/// The list of the values of optional items.
+fn present_items<'a>(item: &Type<'a>) -> Option<Type<'a>> {
+    match item {
+        Type::Optional(inner) => Some(Type::list(inner.as_ref().clone())),
+        Type::Dynamic => Some(Type::list(Type::Dynamic)),
+        _ => None,
     }
 }
 
@@ -192,6 +203,7 @@ fn list_method<'a>(name: &str, item: &Type<'a>, rest: &[Type<'a>]) -> Option<Typ
         (SORT_BY_KEYS, [Type::List(key)]) => is_comparable(key).then(list),
         ("distinct" | "reverse", []) => Some(list()),
         ("first" | "last", []) => Some(Type::optional(item.clone())),
+        ("unwrapOpt", []) => present_items(item),
         ("flatten", []) => match item {
             Type::List(_) => Some(item.clone()),
             Dynamic => Some(Type::list(Dynamic)),

@@ -33,7 +33,7 @@ pub(super) enum Type<'a> {
 pub(super) fn is_type_name(name: &str) -> bool {
     matches!(
         name,
-        "google.protobuf.Timestamp" | "google.protobuf.Duration"
+        "google.protobuf.Timestamp" | "google.protobuf.Duration" | "net.IP" | "net.CIDR"
     )
 }
 
@@ -94,8 +94,9 @@ impl<'a> Type<'a> {
             Self::Metadata => Err(undefined()),
             Self::Object(schema, is_resource) => {
                 match name {
-                    "apiVersion" | "kind" if *is_resource => return Ok(Self::Text),
-                    "metadata" if *is_resource => return Ok(Self::Metadata),
+                    _ if !is_resource || schema.describes_resource() => {}
+                    "apiVersion" | "kind" => return Ok(Self::Text),
+                    "metadata" => return Ok(Self::Metadata),
                     _ => {}
                 }
                 let property = schema

@@ -1,14 +1,46 @@
 //! The conversion of a definition.
 
-use super::collector::{Collector, is_set, object, text};
+use super::collector::{Collector, object, text};
 use super::fields;
-use crate::crd::formats;
+use crate::crd::base64::{self, Alphabet};
+use crate::crd::certificates::has_certificate;
 use crate::crd::names::dns1035_label;
 use crate::crd::values::array_at;
+use crate::crd::webhook_clients::{UrlProblem, path_problems, url_problems};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
 const STRATEGIES: [&str; 2] = ["None", "Webhook"];
+
+/// Whether a client has a bundle of certificates that is not empty.
+fn has_bundle(client: &Value) -> bool {
+    !text(client, "caBundle").is_empty()
+}
+
+/// Whether the bundle of a client, which is not empty, has a certificate.
+fn has_valid_bundle(client: &Value) -> bool {
+    let bundle = base64::decode(text(client, "caBundle"), Alphabet::Standard);
+    bundle.is_some_and(|it| has_certificate(&it))
+}
+
+/// Whether an update of an established definition must have a valid bundle: the stored one is not invalid.
+pub(super) fn requires_valid_bundle(old_spec: &Value) -> bool {
+    let client = object(old_spec, "conversion")
+        .and_then(|it| object(it, "webhook"))
+        .and_then(|it| object(it, "clientConfig"));
+    client.is_none_or(|it| !has_bundle(it) || has_valid_bundle(it))
+}
+
+/// Validates the bundle of `spec.conversion`.
+pub(super) fn validate_bundle(conversion: &Value, path: &FieldPath, out: &mut Collector) {
+    let client = object(conversion, "webhook").and_then(|it| object(it, "clientConfig"));
+    if text(conversion, "strategy") == "Webhook"
+        && client.is_some_and(|it| has_bundle(it) && !has_valid_bundle(it))
+    {
+        let field = path.clone().field("webhookClientConfig").field("caBundle");
+        out.invalid(field, "must have a certificate in PEM");
+    }
+}
 
 /// Validates `spec.conversion`.
 pub(super) fn validate(conversion: &Value, path: &FieldPath, out: &mut Collector) {
@@ -51,27 +83,11 @@ fn client_config(config: &Value, path: &FieldPath, out: &mut Collector) {
 }
 
 fn webhook_url(url: &str, path: &FieldPath, out: &mut Collector) {
-    let Some(uri) = formats::uri::Uri::parse(url) else {
-        out.required(path.clone(), "url must be a valid URL");
-        return;
-    };
-    if uri.scheme != "https" {
-        out.invalid(path.clone(), "'https' is the only allowed URL scheme");
-    }
-    if uri.host.is_empty() {
-        out.invalid(path.clone(), "host must be specified");
-    }
-    if url.contains('@') {
-        out.invalid(path.clone(), "user information is not permitted in the URL");
-    }
-    if url.contains('#') {
-        out.invalid(path.clone(), "fragments are not permitted in the URL");
-    }
-    if !uri.query.is_empty() {
-        out.invalid(
-            path.clone(),
-            "query parameters are not permitted in the URL",
-        );
+    for problem in url_problems(url) {
+        match problem {
+            UrlProblem::Unreadable => out.required(path.clone(), "url must be a valid URL"),
+            UrlProblem::Part(detail) => out.invalid(path.clone(), detail),
+        }
     }
 }
 
@@ -92,26 +108,9 @@ fn webhook_service(service: &Value, path: &FieldPath, out: &mut Collector) {
             "port is not valid: must be between 1 and 65535, inclusive",
         );
     }
-    if !is_set(service, "path") {
-        return;
-    }
     let field = path.clone().field("path");
-    let url_path = text(service, "path");
-    let Some(rest) = url_path.strip_prefix('/') else {
-        out.invalid(field, "must start with a '/'");
-        return;
-    };
-    if rest.is_empty() {
-        return;
-    }
-    let steps: Vec<&str> = rest.strip_suffix('/').unwrap_or(rest).split('/').collect();
-    for step in steps {
-        if step.is_empty() {
-            out.invalid(field.clone(), "segment may not be empty");
-        } else {
-            let reasons = crate::crd::names::dns1123_subdomain(step);
-            out.reasons(field.clone(), step, &reasons);
-        }
+    for detail in path_problems(text(service, "path")) {
+        out.invalid(field.clone(), detail);
     }
 }
 

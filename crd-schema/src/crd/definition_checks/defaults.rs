@@ -2,7 +2,7 @@
 
 use super::collector::Collector;
 use crate::crd::node::Node;
-use crate::crd::{cel_rules, embedded, object_meta, pruning, value_validation};
+use crate::crd::{cel_rules, embedded, pruning, value_validation};
 use crate::finding::Finding;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
@@ -80,24 +80,28 @@ fn visit(schema: &Node, place: &Place<'_>, path: &FieldPath, out: &mut Collector
     }
 }
 
-/// Whether a default below `apiVersion`, `kind` or `metadata` can be decoded there.
+/// Whether a default below `apiVersion`, `kind` or `metadata` can be decoded there, and makes valid metadata.
 fn metadata(steps: &[Option<&str>], default: &Value) -> Result<(), String> {
-    let (first, rest) = steps.split_first().ok_or("no field")?;
-    if *first != Some("metadata") {
-        return if default.is_string() {
-            Ok(())
-        } else {
-            Err("must be a string".to_owned())
-        };
-    }
-    let object = rest
+    let object = steps
         .iter()
         .rev()
         .fold(default.clone(), |below, step| match step {
             Some(name) => serde_json::json!({ *name: below }),
             None => serde_json::json!([below]),
         });
-    object_meta::decode(&object).map(|_| ())
+    let Value::Object(mut resource) = object else {
+        return Err("must be an object".to_owned());
+    };
+    for (key, value) in [("apiVersion", "validation/v1"), ("kind", "Validation")] {
+        let value = resource.entry(key).or_insert_with(|| value.into());
+        if !value.is_string() {
+            return Err("must be a string".to_owned());
+        }
+    }
+    let findings = embedded::validate_resource(&resource);
+    findings
+        .first()
+        .map_or(Ok(()), |it| Err(it.detail.to_string()))
 }
 
 fn resource(schema: &Node, default: &Value, is_root: bool, path: &FieldPath, out: &mut Collector) {

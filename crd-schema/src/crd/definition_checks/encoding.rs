@@ -3,12 +3,13 @@
 use serde_json::{Map, Value};
 
 /// The fields that are omitted if they are empty.
-const OMITTED: [&str; 32] = [
+const OMITTED: [&str; 34] = [
     "$schema",
     "additionalPrinterColumns",
     "allOf",
     "anyOf",
     "categories",
+    "dependencies",
     "deprecated",
     "description",
     "enum",
@@ -22,6 +23,7 @@ const OMITTED: [&str; 32] = [
     "nullable",
     "oneOf",
     "pattern",
+    "priority",
     "preserveUnknownFields",
     "properties",
     "required",
@@ -104,9 +106,10 @@ fn entries_of(entries: &mut Map<String, Value>) {
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_i64() == Some(0),
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
-        _ => false,
+        Value::Null => false,
     }
 }

@@ -15,6 +15,8 @@ enum FieldType {
     Bytes,
     Bool,
     Integer,
+    /// An integer of 32 bits.
+    Int32,
     Number,
     Any,
     TextList,
@@ -33,8 +35,8 @@ enum FieldType {
 }
 
 use FieldType::{
-    Any, AnyList, Bool, Bytes, Dependencies, Integer, List, Number, Object, Schema, SchemaList,
-    SchemaMap, SchemaOrBool, SchemaOrList, Text, TextList,
+    Any, AnyList, Bool, Bytes, Dependencies, Int32, Integer, List, Number, Object, Schema,
+    SchemaList, SchemaMap, SchemaOrBool, SchemaOrList, Text, TextList,
 };
 
 const DEFINITION: &[(&str, FieldType)] = &[
@@ -92,7 +94,7 @@ const COLUMN: &[(&str, FieldType)] = &[
     ("type", Text),
     ("format", Text),
     ("description", Text),
-    ("priority", Integer),
+    ("priority", Int32),
     ("jsonPath", Text),
 ];
 
@@ -111,7 +113,7 @@ const CONVERSION: &[(&str, FieldType)] = &[
                             ("namespace", Text),
                             ("name", Text),
                             ("path", Text),
-                            ("port", Integer),
+                            ("port", Int32),
                         ]),
                     ),
                     ("caBundle", Bytes),
@@ -247,6 +249,10 @@ fn field(
         (Integer, value @ Value::Number(_)) => match value.as_i64() {
             Some(_) => Ok(()),
             None => wrong("int64"),
+        },
+        (Int32, value @ Value::Number(_)) => match value.as_i64().map(i32::try_from) {
+            Some(Ok(_)) => Ok(()),
+            _ => wrong("int32"),
         },
         (Bytes, Value::String(text)) => match base64::decode(text, Alphabet::Standard) {
             Some(_) => Ok(()),

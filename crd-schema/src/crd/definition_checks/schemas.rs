@@ -127,12 +127,13 @@ fn keywords(schema: &Value, context: Context<'_>, path: &FieldPath, out: &mut Co
         "dependencies",
         "$ref",
     ] {
-        let is_empty = schema.get(key).is_some_and(|it| {
-            it.as_str() == Some("")
-                || it
-                    .as_object()
-                    .is_some_and(|it| key != "dependencies" && it.is_empty())
-        });
+        let is_empty = match (key, schema.get(key)) {
+            ("id", Some(id)) => id.as_str() == Some(""),
+            ("patternProperties" | "definitions", Some(Value::Object(schemas))) => {
+                schemas.is_empty()
+            }
+            _ => false,
+        };
         if is_set(schema, key) && !is_empty {
             out.forbidden(path.clone().named(key), format!("{key} is not supported"));
         }

@@ -1,7 +1,8 @@
 //! The spec of a definition.
 
 use super::collector::{Collector, is_set, object, text};
-use super::{cel, conversion, defaults, names, schemas, structural, versions};
+use super::sum_types::record_sum_types;
+use super::{cel, conversion, defaults, encoding, names, schemas, structural, versions};
 use crate::crd::names::{dns1035_label, dns1123_subdomain};
 use crate::crd::node::Node;
 use crate::crd::values::{array_at, flag_at};
@@ -47,31 +48,34 @@ struct SharedFields {
     subresources: bool,
     columns: bool,
     selectable_fields: bool,
+    /// Whether a version has the subresource `status`.
+    has_any_status: bool,
 }
 
 impl SharedFields {
     fn new(versions: &[Value]) -> Self {
+        // The API server compares the types, in which an empty value is a missing one.
+        let plain: Vec<Value> = versions.iter().map(without_empty).collect();
         let is_shared = |key: &str| {
-            let first = versions
-                .first()
-                .and_then(|it| it.get(key))
-                .filter(|it| !is_empty_list(it));
-            let others = versions
-                .iter()
-                .all(|it| it.get(key).filter(|it| !is_empty_list(it)) == first);
-            !versions.is_empty() && others
+            let first = plain.first().and_then(|it| it.get(key));
+            !plain.is_empty() && plain.iter().all(|it| it.get(key) == first)
         };
         Self {
             schema: is_shared("schema"),
             subresources: is_shared("subresources"),
             columns: is_shared("additionalPrinterColumns"),
             selectable_fields: is_shared("selectableFields"),
+            has_any_status: versions
+                .iter()
+                .any(|it| object(it, "subresources").is_some_and(|it| is_set(it, "status"))),
         }
     }
 }
 
-fn is_empty_list(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty)
+fn without_empty(value: &Value) -> Value {
+    let mut value = value.clone();
+    encoding::omit_empty(&mut value);
+    value
 }
 
 /// Validates the spec. `old` is the stored spec.
@@ -88,6 +92,14 @@ pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &FieldPath, out:
     let shared = SharedFields::new(all);
     let first = all.first().unwrap_or(&Value::Null);
     version_schemas(all, &shared, path, out);
+    let preserves = flag_at(spec, "preserveUnknownFields");
+    if preserves && all.iter().filter_map(schema_of).any(has_defaults) {
+        let field = path.clone().field("preserveUnknownFields");
+        out.invalid(
+            field,
+            "must be false in order to use defaults in the schema",
+        );
+    }
     version_names(all, path, out);
     for (position, version) in all.iter().enumerate() {
         let path = path.clone().field("versions").index(position);
@@ -112,7 +124,12 @@ pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &FieldPath, out:
     names::validate(spec_names, &names_path, out);
     parts(first, &shared, false, old, path, out);
     if let Some(settings) = object(spec, "conversion") {
-        conversion::validate(settings, &path.clone().field("conversion"), out);
+        let path = path.clone().field("conversion");
+        if preserves && text(settings, "strategy") != "None" {
+            let detail = "must be None if spec.preserveUnknownFields is true";
+            out.invalid(path.clone().field("strategy"), detail);
+        }
+        conversion::validate(settings, &path, out);
     }
 }
 
@@ -129,13 +146,19 @@ fn group(spec: &Value, path: &FieldPath, out: &mut Collector) {
     }
 }
 
+/// The schema of a version.
+fn schema_of(version: &Value) -> Option<&Value> {
+    object(object(version, "schema")?, "openAPIV3Schema")
+}
+
+/// Whether a schema or one below it has a default.
+fn has_defaults(schema: &Value) -> bool {
+    is_set(schema, "default") || structural::below(schema).into_iter().any(has_defaults)
+}
+
 /// Every version needs a schema.
 fn version_schemas(all: &[Value], shared: &SharedFields, path: &FieldPath, out: &mut Collector) {
-    let schema = |it: &Value| {
-        object(it, "schema")
-            .and_then(|it| object(it, "openAPIV3Schema"))
-            .is_some()
-    };
+    let schema = |it: &Value| schema_of(it).is_some();
     let is_global = shared.schema && all.first().is_some_and(schema);
     if is_global {
         return;
@@ -179,15 +202,20 @@ fn parts(
     path: &FieldPath,
     out: &mut Collector,
 ) {
-    let schema = object(version, "schema").and_then(|it| object(it, "openAPIV3Schema"));
+    let schema = schema_of(version);
     let subresources = object(version, "subresources").unwrap_or(&Value::Null);
     if shared.schema != is_version
         && let Some(schema) = schema
     {
         let name = if is_version { "schema" } else { "validation" };
         let path = path.clone().named(name).field("openAPIV3Schema");
-        let is_unchanged = stored_schema(old, text(version, "name")) == Some(schema);
-        let has_status = is_set(subresources, "status");
+        let is_unchanged = stored_schema(old, text(version, "name")).map(without_empty)
+            == Some(without_empty(schema));
+        let has_status = if is_version {
+            is_set(subresources, "status")
+        } else {
+            shared.has_any_status
+        };
         root_schema(schema, has_status, is_unchanged, &path, out);
     }
     if shared.subresources != is_version {
@@ -220,8 +248,7 @@ fn parts(
 /// The stored schema of a version.
 fn stored_schema<'a>(old: Option<&'a Value>, version: &str) -> Option<&'a Value> {
     let versions = array_at(old?, "versions");
-    let version = versions.iter().find(|it| text(it, "name") == version)?;
-    object(object(version, "schema")?, "openAPIV3Schema")
+    schema_of(versions.iter().find(|it| text(it, "name") == version)?)
 }
 
 fn root_schema(
@@ -233,12 +260,15 @@ fn root_schema(
 ) {
     if has_status {
         let kind = text(schema, "type");
-        if !kind.is_empty() && kind != "object" {
-            out.invalid(path.clone().field("type"), "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
-        }
+        let has_wrong_type = !kind.is_empty() && kind != "object";
+        // The API server stops at the first of these, in the order of the fields of its type.
+        let is_before_type = |it: &str| matches!(it, "id" | "$schema" | "$ref");
         let mut others = entries_of(schema).filter(|it| !ROOT_KEYWORDS.contains(it));
-        if others.next().is_some() {
+        let has_other = others.any(|it| !has_wrong_type || is_before_type(it));
+        if has_other {
             out.invalid(path.clone(), "the root of the schema has fields that are not allowed if the status subresource is enabled");
+        } else if has_wrong_type {
+            out.invalid(path.clone().field("type"), "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
         }
     }
     if flag_at(schema, "nullable") {
@@ -257,6 +287,7 @@ fn root_schema(
             .filter(|_| out.findings.len() == before);
         if let Some(root) = &mut root {
             cel::record_compile_errors(root, true);
+            record_sum_types(root, true);
             defaults::validate(root, path, out);
         }
     }

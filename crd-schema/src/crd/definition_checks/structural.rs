@@ -164,12 +164,27 @@ fn metadata(
                 for key in ["type", "default"] {
                     others.remove(key);
                 }
-                others.retain(|key, value| key == "additionalProperties" || !is_zero(value));
+                others.retain(|key, value| is_kept(key, value));
                 if !others.is_empty() {
                     out.forbidden(field, "must not specify anything other than name and generateName, but metadata is implicitly specified");
                 }
             }
         }
+    }
+}
+
+/// Whether a keyword makes a structural schema differ from an empty one. Some lists and objects are kept if empty.
+fn is_kept(key: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Array(items) if items.is_empty() => matches!(
+            key,
+            "required" | "x-kubernetes-list-map-keys" | "x-kubernetes-validations"
+        ),
+        Value::Object(fields) if fields.is_empty() => {
+            !matches!(key, "definitions" | "patternProperties" | "properties")
+        }
+        value => key == "additionalProperties" || !is_zero(value),
     }
 }
 
@@ -264,9 +279,9 @@ fn nested(schema: &Value, skips_any_of: bool, path: &FieldPath, out: &mut Collec
             key,
             "default" | "x-kubernetes-list-type" | "x-kubernetes-map-type"
         );
-        // The decoder drops `additionalProperties: false` and `true` of branches.
+        // `additionalProperties: false` of a branch is dropped.
         let is_present = match key {
-            "additionalProperties" => value.is_object(),
+            "additionalProperties" => value.is_object() || *value == Value::Bool(true),
             _ if is_pointer => !value.is_null(),
             _ => !is_zero(value),
         };

@@ -1,6 +1,7 @@
 //! The parts of a version: subresources, printer columns, selectable fields, deprecation.
 
 use super::collector::{Collector, entries, is_set, object, text};
+use crate::crd::unicode::is_printable;
 use crate::crd::values::array_at;
 use crate::finding::ErrorKind;
 use lockkeeper_api::field_path::FieldPath;
@@ -41,10 +42,7 @@ pub(super) fn deprecation(version: &Value, path: &FieldPath, out: &mut Collector
     if warning.is_empty() {
         out.invalid(field.clone(), "must not be an empty string");
     }
-    if warning
-        .chars()
-        .any(|it| it.is_control() || (it.is_whitespace() && it != ' '))
-    {
+    if !is_printable(warning) {
         out.invalid(field, "must only contain printable UTF-8 characters");
     }
 }
@@ -200,7 +198,11 @@ pub(super) fn field_at<'a>(
                 .map(|it| it.1)
                 .ok_or(())?
         } else {
-            object(schema, "additionalProperties").ok_or(())?
+            match schema.get("additionalProperties") {
+                // Nothing is known about the value.
+                Some(Value::Bool(_)) => &Value::Null,
+                _ => object(schema, "additionalProperties").ok_or(())?,
+            }
         };
         steps.push(name);
     }

@@ -13,7 +13,7 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
     let [value] = args else {
         return None;
     };
-    if matches!(value, Value::Foreign(_) | Value::Quantity(..)) {
+    if matches!(value, Value::Foreign(_)) && name != "type" && name != "dyn" {
         return None;
     }
     Some(match name {
@@ -135,7 +135,74 @@ fn parse_float(text: &str) -> Option<f64> {
     if matches!(digits, "inf" | "infinity" | "nan") {
         return lower.parse().ok();
     }
-    text.parse().ok().filter(|it: &f64| it.is_finite())
+    let plain = if lower.contains('_') {
+        has_valid_underscores(&lower).then(|| lower.replace('_', ""))?
+    } else {
+        lower
+    };
+    let (sign, digits) = match plain.strip_prefix('-') {
+        Some(digits) => (-1.0, digits),
+        None => (1.0, plain.strip_prefix('+').unwrap_or(&plain)),
+    };
+    let number = match digits.strip_prefix("0x") {
+        Some(digits) => hexadecimal_float(digits),
+        None if digits.starts_with(['+', '-']) => None,
+        None => digits.parse().ok(),
+    };
+    let number = number.filter(|it: &f64| it.is_finite())?;
+    Some(sign * number)
+}
+
+/// Whether each underscore stands between digits, or between the prefix of a base and a digit (`underscoreOK` of Go).
+fn has_valid_underscores(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_hexadecimal = digits.starts_with("0x");
+    let has_prefix = ["0x", "0o", "0b"].iter().any(|it| digits.starts_with(it));
+    let rest = digits.get(if has_prefix { 2 } else { 0 }..);
+    let mut is_after_digit = has_prefix;
+    let mut is_after_underscore = false;
+    for sign in rest.unwrap_or_default().chars() {
+        let is_digit = sign.is_ascii_digit() || (is_hexadecimal && sign.is_ascii_hexdigit());
+        if (sign == '_' && !is_after_digit) || (sign != '_' && is_after_underscore && !is_digit) {
+            return false;
+        }
+        is_after_underscore = sign == '_';
+        is_after_digit = is_digit;
+    }
+    !is_after_underscore
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "the conversion rounds to the nearest float, as Go does"
+)]
+/// A hexadecimal float after its prefix: digits, and a power of two in decimal.
+fn hexadecimal_float(text: &str) -> Option<f64> {
+    /// The digits that a float with 53 bits can depend on, with a margin.
+    const DIGITS_MAX: usize = 30;
+    let (digits, exponent) = text.split_once('p')?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{whole}{fraction}");
+    let significant = all.trim_start_matches('0');
+    if all.is_empty() || !all.chars().all(|it| it.is_ascii_hexdigit()) {
+        return None;
+    }
+    let used = significant.get(..significant.len().min(DIGITS_MAX))?;
+    let dropped = significant.len().checked_sub(used.len())?;
+    let mantissa = if used.is_empty() {
+        0
+    } else {
+        u128::from_str_radix(used, 16).ok()?
+    };
+    let exponent: i64 = exponent.parse().ok()?;
+    let places = i64::try_from(fraction.len()).ok()?;
+    let shift = i64::try_from(dropped).ok()?.checked_sub(places)?;
+    let exponent = exponent.checked_add(shift.checked_mul(4)?)?;
+    let exponent = i32::try_from(exponent.clamp(-2200, 2200)).ok()?;
+    // Two steps, because one power may be beyond the range.
+    let half = exponent / 2;
+    let rest = exponent.checked_sub(half)?;
+    Some(mantissa as f64 * 2_f64.powi(half) * 2_f64.powi(rest))
 }
 
 fn to_text<'a>(value: &Value<'a>) -> Outcome<'a> {
@@ -168,7 +235,7 @@ pub(super) fn double_text(number: f64) -> String {
         return scientific;
     };
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if !(-4..21).contains(&exponent) {
+    if !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{digits}e{sign}{:02}", exponent.unsigned_abs());
     }

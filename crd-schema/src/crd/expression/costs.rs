@@ -1,8 +1,10 @@
 //! The costs of evaluated calls, as `interpreter/runtimecost.go` of cel-go 0.29 and the cost library of
 //! `k8s.io/apiserver` 1.37.
 
+use super::library::network_bytes;
 use super::value::Value;
 use crate::crd::cel_macros::{MAP_INSERT, SORT_BY_KEYS};
+use crate::crd::cel_sums::{SUM, SUM_DOUBLES, SUM_DURATIONS, SUM_UINTS};
 use kube_cel::cel::common::ast::operators as op;
 
 /// The cost of a character that is read.
@@ -24,9 +26,11 @@ pub(super) const MESSAGE_COST: u64 = 40;
 pub(super) fn call(name: &str, args: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
     let read = |factor: f64| scaled(args.first().map_or(1, size), factor);
     match (name, args) {
-        ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", [target, ..]) => {
-            traversal(target)
-        }
+        (
+            "isSorted" | SUM | SUM_DOUBLES | SUM_DURATIONS | SUM_UINTS | "max" | "min" | "indexOf"
+            | "lastIndexOf",
+            [target, ..],
+        ) => traversal(target),
         (
             "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
             | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver" | "bytes" | "strings.quote"
@@ -38,6 +42,18 @@ pub(super) fn call(name: &str, args: &[Value<'_>], result: Option<&Value<'_>>) -
         ("join", _) => scaled(result.map_or(1, size), 2.0 * TEXT_COST),
         ("matches" | "find" | "findAll", [text, pattern, ..]) => search(text, size(pattern)),
         ("validate", [Value::Format(format), text]) => search(text, format_pattern_bytes(format)),
+        ("containsIP", [network, other]) => {
+            let bytes = network_bytes(network);
+            scaled(bytes.saturating_mul(2), TEXT_COST).saturating_add(parsed(other))
+        }
+        ("containsCIDR", [network, other]) => {
+            let bytes = network_bytes(network);
+            let compared = scaled(bytes.saturating_mul(2), TEXT_COST);
+            let masked = scaled(bytes, TEXT_COST).saturating_add(1);
+            compared
+                .saturating_add(masked)
+                .saturating_add(parsed(other))
+        }
         ("startsWith" | "endsWith", [_, part]) => scaled(size(part), TEXT_COST),
         ("contains", [text, part]) => {
             scaled(size(text), TEXT_COST).saturating_mul(scaled(size(part), TEXT_COST))
@@ -74,6 +90,14 @@ pub(super) fn copied(name: &str, args: &[Value<'_>]) -> u64 {
     match (name, args) {
         (op::ADD, [list, _]) if list.is_list() => size(list) / ITEMS_PER_STEP,
         (MAP_INSERT, [map, ..]) => size(map),
+        _ => 0,
+    }
+}
+
+/// The cost of parsing an address or a network that is written as a text.
+fn parsed(other: &Value<'_>) -> u64 {
+    match other {
+        Value::Text(_) => scaled(size(other), TEXT_COST),
         _ => 0,
     }
 }

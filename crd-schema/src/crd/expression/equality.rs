@@ -44,6 +44,14 @@ pub(super) fn compare(left: &Value<'_>, right: &Value<'_>) -> Result<Option<Orde
     }))
 }
 
+/// The order of two values, or an error for numbers that are not comparable.
+pub(super) fn order(left: &Value<'_>, right: &Value<'_>) -> Result<Ordering, Failure> {
+    match compare(left, right)? {
+        Some(order) => Ok(order),
+        None => error("NaN values cannot be ordered"),
+    }
+}
+
 /// Whether two values are equal.
 pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Failure> {
     Ok(match (left, right) {
@@ -58,10 +66,23 @@ pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Fa
         }
         (Value::Optional(Some(left)), Value::Optional(Some(right))) => equals(left, right)?,
         (Value::Url(left), Value::Url(right)) => left == right,
-        (
-            Value::Foreign(left) | Value::Quantity(left, _),
-            Value::Foreign(right) | Value::Quantity(right, _),
-        ) => left == right,
+        (Value::Quantity(left), Value::Quantity(right)) => match left.equals(right) {
+            Some(is_equal) => is_equal,
+            None => return no_overload(),
+        },
+        (Value::Version(left), Value::Version(right)) => left.compare(right).is_eq(),
+        (Value::Foreign(left), Value::Foreign(right)) => left == right,
+        (Value::Null, _) | (_, Value::Null) => false,
+        // One of two quantities is too large for the type.
+        (Value::Quantity(_), Value::Foreign(_)) | (Value::Foreign(_), Value::Quantity(_))
+            if left.type_name() == right.type_name() =>
+        {
+            false
+        }
+        // Values of the Kubernetes library have an order of their own only.
+        (Value::Quantity(_) | Value::Version(_) | Value::Foreign(_) | Value::Url(_), _) => {
+            return no_overload();
+        }
         (Value::Preserved(left), Value::Preserved(right)) => left == right,
         _ if is_number(left) && is_number(right) => {
             compare_numbers(left, right) == Some(Ordering::Equal)
@@ -80,6 +101,8 @@ pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Fa
             }
             true
         }
+        // Lists and maps of the object are compared with their like only.
+        (Value::JsonList(..) | Value::JsonMap(_), _) => return no_overload(),
         _ => false,
     })
 }
@@ -159,10 +182,14 @@ fn lists_equal<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Failure>
         return Ok(false);
     }
     let (items, others) = (left.valid_items()?, right.valid_items()?);
+    let is_json = matches!(left, Value::JsonList(..));
     let Some(schema) = unordered(left) else {
         for (left, right) in items.iter().zip(&others) {
-            if !equals(left, right)? {
-                return Ok(false);
+            match equals(left, right) {
+                // A constructed list takes values that cannot be compared as equal.
+                Err(Failure::Error(_)) if !is_json => {}
+                Ok(true) => {}
+                other => return other,
             }
         }
         return Ok(true);
@@ -197,11 +224,13 @@ fn lists_equal<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Failure>
     Ok(true)
 }
 
-/// Whether a list has an item that equals a value.
+/// Whether a list has an item that equals a value. Items that cannot be compared with it do not.
 pub(super) fn contains<'a>(items: &[Value<'a>], value: &Value<'a>) -> Result<bool, Failure> {
     for item in items {
-        if equals(item, value)? {
-            return Ok(true);
+        match equals(item, value) {
+            Ok(true) => return Ok(true),
+            Ok(false) | Err(Failure::Error(_)) => {}
+            Err(failure) => return Err(failure),
         }
     }
     Ok(false)

@@ -3,7 +3,7 @@
 use super::costs::{self, LIST_COST, MAP_COST, MESSAGE_COST};
 use super::equality;
 use super::functions;
-use super::literals;
+use super::literals::{self, TYPES};
 use super::operators;
 use super::scope::{Budget, Scope};
 use super::times;
@@ -15,20 +15,6 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, StructExpr,
 };
 use std::rc::Rc;
-
-/// The names of types that are values.
-const TYPES: [&str; 10] = [
-    "int",
-    "uint",
-    "double",
-    "bool",
-    "string",
-    "bytes",
-    "list",
-    "map",
-    "null_type",
-    "type",
-];
 
 /// The cost of reading a variable or a field.
 const READ_COST: u64 = 1;
@@ -175,6 +161,8 @@ impl<'a> Evaluator<'_, 'a> {
                 return Ok(Value::Type("google.protobuf.Timestamp"));
             }
             Some("google.protobuf.Duration") => return Ok(Value::Type("google.protobuf.Duration")),
+            Some("net.IP") if !self.has_variable("net") => return Ok(Value::Type("net.IP")),
+            Some("net.CIDR") if !self.has_variable("net") => return Ok(Value::Type("net.CIDR")),
             _ => {}
         }
         let operand = self.operand(&select.operand)?;
@@ -233,6 +221,8 @@ impl<'a> Evaluator<'_, 'a> {
                 self.budget.charge(READ_COST)?;
                 operators::apply(op::INDEX, &[container, key]).unwrap_or_else(no_overload)
             }
+            // cel-go replaces the search in a list without items.
+            (op::IN, [_, list]) if is_empty_list(list) => Ok(Value::Bool(false)),
             ("or" | "orValue", [other]) => match call.target.as_deref() {
                 Some(target) => self.or(call.func_name == "or", target, other),
                 None => self.strict_call(call),
@@ -371,9 +361,12 @@ pub(in super::super) fn is_object_type(name: &str) -> bool {
     matches!(name, "Object" | "JSONPatch") || name.starts_with("Object.")
 }
 
-/// Whether an expression is a literal, or a list or map of literals. cel-go evaluates these once.
+/// Whether cel-go evaluates an expression once: a literal, a conversion of a constant, or a list or map of them.
 fn is_constant(tree: &IdedExpr) -> bool {
-    literals::is_constant(tree, |_| false)
+    literals::is_constant(tree, |call| match call.args.as_slice() {
+        [_, list] if call.func_name == op::IN => is_empty_list(list),
+        _ => is_precomputed(&call.func_name, call),
+    })
 }
 
 /// Whether an expression is a variable, or a field or an item of one.
@@ -390,12 +383,42 @@ fn is_attribute(tree: &IdedExpr) -> bool {
 
 /// Whether cel-go computes a call once: conversions of constants, and searches in lists of constants.
 fn is_precomputed(name: &str, call: &CallExpr) -> bool {
+    if call.target.is_some() {
+        return false;
+    }
     match (name, call.args.as_slice()) {
-        (op::IN, [_, list]) => is_constant(list),
+        (op::IN, [_, list]) => match &list.expr {
+            Expr::List(list) => list.elements.iter().all(is_member),
+            _ => false,
+        },
         (
-            "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint",
+            "bool" | "bytes" | "double" | "duration" | "dyn" | "int" | "string" | "timestamp"
+            | "type" | "uint",
             [arg],
         ) => is_constant(arg),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a list without items.
+fn is_empty_list(tree: &IdedExpr) -> bool {
+    matches!(&tree.expr, Expr::List(list) if list.elements.is_empty())
+}
+
+/// Whether an expression is a constant that cel-go finds by its hash: a number, a text or a boolean.
+fn is_member(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::Literal(literal) => !matches!(literal, LiteralValue::Bytes(_) | LiteralValue::Null),
+        Expr::Call(call) => {
+            let name = call.func_name.as_str();
+            match call.args.as_slice() {
+                [arg] if name == "dyn" => is_member(arg),
+                _ => {
+                    matches!(name, "bool" | "double" | "int" | "string" | "uint")
+                        && is_constant(tree)
+                }
+            }
+        }
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! The functions of the environment, by their names.
 
 use super::value::{Outcome, Value, no_overload, unwrap_optional};
-use super::{conversions, library, lists, maps, named_formats, strings, times, urls};
+use super::{conversions, format, library, lists, maps, named_formats, strings, times, urls};
 
 /// Calls a function; the first argument is the target if there is one.
 pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outcome<'a> {
@@ -10,6 +10,7 @@ pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outc
     }
     let value = maps::call(name, args)
         .or_else(|| conversions::call(name, args))
+        .or_else(|| format::call(name, args))
         .or_else(|| strings::call(name, args))
         .or_else(|| lists::call(name, args))
         .or_else(|| times::call(name, args))

@@ -177,23 +177,12 @@ impl<'a> JsonMap<'a> {
 
     pub(super) fn schema_of(&self, name: &str) -> Option<&'a Node> {
         if self.is_resource {
-            let known = self.schema.properties.get(name);
-            let is_usable = |it: &&Node, kind: Kind| it.kind == Some(kind);
-            match name {
-                "apiVersion" | "kind" => {
-                    return known
-                        .filter(|it| is_usable(it, Kind::String))
-                        .or(TEXT.as_ref());
-                }
-                "metadata" => {
-                    let is_complete = |it: &&Node| {
-                        it.properties.contains_key("name")
-                            && it.properties.contains_key("generateName")
-                    };
-                    return known.filter(is_complete).or(METADATA.as_ref());
-                }
-                _ => return known,
-            }
+            return match name {
+                _ if self.schema.describes_resource() => self.schema.properties.get(name),
+                "apiVersion" | "kind" => TEXT.as_ref(),
+                "metadata" => METADATA.as_ref(),
+                _ => self.schema.properties.get(name),
+            };
         }
         if self.schema.has_properties {
             return self.schema.properties.get(name);

@@ -1,8 +1,9 @@
-//! Functions of the Kubernetes library for quantities, addresses, URLs, versions and named formats: those of the crate
+//! Functions of the Kubernetes library for quantities, versions and addresses. Those for addresses are of the crate
 //! `kube-cel`.
 
-use super::quantities;
 use super::value::{Failure, Outcome, Value, error, no_overload};
+use super::{quantities, versions};
+use crate::crd::formats::net::parse_ip;
 use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
 use kube_cel::cel::objects::OptionalValue;
@@ -22,29 +23,41 @@ pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outc
     if ABSENT.contains(&name) || name.starts_with("math.") {
         return error(format!("undeclared reference to '{name}'"));
     }
-    if let ("semver" | "isSemver", [Value::Text(text), Value::Bool(true)]) = (name, args)
-        && has_surplus_part(text)
-    {
-        return match name {
-            "semver" => error("Invalid character(s) found in patch number"),
-            _ => Ok(Value::Bool(false)),
-        };
+    let own = quantities::call(name, args).or_else(|| versions::call(name, args));
+    if let Some(value) = own {
+        return value;
     }
-    if let ("isInteger" | "asInteger", [Value::Quantity(_, text)]) = (name, args) {
-        let integer = quantities::as_integer(text);
-        return match integer {
-            _ if name == "isInteger" => Ok(Value::Bool(integer.is_some())),
-            Some(integer) => Ok(Value::Int(integer)),
-            None => error("cannot convert value to integer"),
-        };
-    }
-    let value = foreign_call(name, has_target, args)?;
-    Ok(match (name, value, args) {
-        ("quantity", Value::Foreign(quantity), [Value::Text(text)]) => {
-            Value::Quantity(quantity, Rc::from(text.as_ref()))
+    let network = match (name, args) {
+        ("cidr" | "isCIDR", [Value::Text(text)]) | ("containsCIDR", [_, Value::Text(text)]) => {
+            Some(text)
         }
-        (_, value, _) => value,
-    })
+        _ => None,
+    };
+    if network.is_some_and(|it| !is_network(it)) {
+        return match name {
+            "isCIDR" => Ok(Value::Bool(false)),
+            _ => error("network address parse error during conversion from string"),
+        };
+    }
+    foreign_call(name, has_target, args)
+}
+
+/// The bytes of the prefix of a network; 1 for another value.
+pub(super) fn network_bytes(network: &Value<'_>) -> u64 {
+    let length = foreign_call("prefixLength", true, std::slice::from_ref(network));
+    match length {
+        Ok(Value::Int(bits)) => u64::try_from(bits).map_or(1, |it| it.div_ceil(8)),
+        _ => 1,
+    }
+}
+
+/// Whether Go parses a network (`netip.ParsePrefix`): the length has no sign and no leading zeros.
+fn is_network(text: &str) -> bool {
+    let Some((address, length)) = text.rsplit_once('/') else {
+        return false;
+    };
+    let is_number = !length.is_empty() && length.bytes().all(|it| it.is_ascii_digit());
+    is_number && (length == "0" || !length.starts_with('0')) && parse_ip(address).is_some()
 }
 
 /// Calls a function of `kube-cel`.
@@ -79,12 +92,6 @@ fn foreign_call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outcome
     }
 }
 
-/// Whether a version has more than three numbers. `kube-cel` ignores the others.
-fn has_surplus_part(version: &str) -> bool {
-    let core = version.split(['-', '+']).next().unwrap_or_default();
-    core.split('.').count() > 3
-}
-
 fn to_foreign(value: &Value<'_>) -> Result<Foreign, Failure> {
     Ok(match value {
         Value::Null => Foreign::Null,
@@ -99,7 +106,12 @@ fn to_foreign(value: &Value<'_>) -> Result<Foreign, Failure> {
                 value.valid_items()?.iter().map(to_foreign).collect();
             Foreign::List(Arc::new(items?))
         }
-        Value::Foreign(value) | Value::Quantity(value, _) => value.clone(),
+        Value::Foreign(value) => value.clone(),
+        // The other argument is too large for the type.
+        Value::Quantity(amount) => {
+            let text = Value::text(amount.text());
+            to_foreign(&foreign_call("quantity", false, &[text])?)?
+        }
         _ => return no_overload(),
     })
 }

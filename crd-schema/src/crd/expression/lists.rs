@@ -1,9 +1,9 @@
 //! Functions of lists: those of Kubernetes, of cel-go's `ext.Lists` version 3, and of `ext.Sets`.
 
-use super::equality::{compare, contains, equals};
+use super::equality::{compare, contains, equals, order};
 use super::operators;
 use super::value::{Outcome, Value, error, no_overload};
-use crate::crd::node::Kind;
+use crate::crd::cel_sums::{SUM, SUM_DOUBLES, SUM_DURATIONS, SUM_UINTS};
 use kube_cel::cel::common::ast::operators::ADD;
 use std::cmp::Ordering;
 
@@ -26,7 +26,10 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
     let rest = args.get(1..).unwrap_or_default();
     Some(match (name, rest) {
         ("isSorted", []) => is_sorted(&items),
-        ("sum", []) => sum(list, &items),
+        (SUM, []) => sum(&items, Value::Int(0)),
+        (SUM_DOUBLES, []) => sum(&items, Value::Double(0.0)),
+        (SUM_DURATIONS, []) => sum(&items, Value::Duration(0)),
+        (SUM_UINTS, []) => sum(&items, Value::Uint(0)),
         ("min", []) => extreme("min", &items, Ordering::Less),
         ("max", []) => extreme("max", &items, Ordering::Greater),
         ("indexOf", [value]) => position(items.iter().enumerate(), value),
@@ -37,6 +40,7 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         ("reverse", []) => Ok(Value::list(items.into_iter().rev().collect())),
         ("first", []) => Ok(Value::optional(items.into_iter().next())),
         ("last", []) => Ok(Value::optional(items.into_iter().next_back())),
+        ("optional.unwrap" | "unwrapOpt", []) => present_items(items),
         ("flatten", []) => flatten(items, 1),
         ("flatten", [Value::Int(depth)]) => flatten(items, *depth),
         ("join", []) => join(&items, ""),
@@ -72,20 +76,9 @@ fn is_sorted<'a>(items: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::Bool(true))
 }
 
-fn sum<'a>(list: &Value<'a>, items: &[Value<'a>]) -> Outcome<'a> {
+fn sum<'a>(items: &[Value<'a>], zero: Value<'a>) -> Outcome<'a> {
     let Some((first, rest)) = items.split_first() else {
-        let is_float = match list {
-            Value::JsonList(_, schema) => schema
-                .items
-                .as_ref()
-                .is_some_and(|it| it.kind == Some(Kind::Number)),
-            _ => false,
-        };
-        return Ok(if is_float {
-            Value::Double(0.0)
-        } else {
-            Value::Int(0)
-        });
+        return Ok(zero);
     };
     let mut total = first.clone();
     for item in rest {
@@ -100,7 +93,7 @@ fn extreme<'a>(name: &str, items: &[Value<'a>], wanted: Ordering) -> Outcome<'a>
     };
     let mut best = first;
     for item in rest {
-        if compare(item, best)? == Some(wanted) {
+        if order(item, best)? == wanted {
             best = item;
         }
     }
@@ -189,6 +182,19 @@ fn flatten(items: Vec<Value<'_>>, depth: i64) -> Outcome<'_> {
             }
         }
         out = next;
+    }
+    Ok(Value::list(out))
+}
+
+/// The values of optional items that have one.
+fn present_items(items: Vec<Value<'_>>) -> Outcome<'_> {
+    let mut out = Vec::new();
+    for item in items {
+        match item {
+            Value::Optional(Some(inner)) => out.push(inner.as_ref().clone()),
+            Value::Optional(None) => {}
+            _ => return error("value is not optional"),
+        }
     }
     Ok(Value::list(out))
 }

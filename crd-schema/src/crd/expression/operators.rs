@@ -1,6 +1,6 @@
 //! Operators: arithmetic, comparison, membership and indexing.
 
-use super::equality::{compare, contains, equals, find, has_same_key, qualify, unordered};
+use super::equality::{contains, equals, find, has_same_key, order, qualify, unordered};
 use super::value::{self, Failure, Outcome, Value, error, no_overload};
 use crate::crd::formats::time::{Instant, NANOS_PER_SECOND};
 use crate::crd::node::ListType;
@@ -15,7 +15,11 @@ pub(super) fn apply<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         (op::LOGICAL_NOT, [_]) => no_overload(),
         (op::NEGATE, [value]) => negate(value),
         (op::EQUALS, [left, right]) => equals(left, right).map(Value::Bool),
-        (op::NOT_EQUALS, [left, right]) => equals(left, right).map(|it| Value::Bool(!it)),
+        (op::NOT_EQUALS, [left, right]) => match equals(left, right) {
+            // Values that cannot be compared are not equal.
+            Err(Failure::Error(_)) => Ok(Value::Bool(true)),
+            equal => equal.map(|it| Value::Bool(!it)),
+        },
         (op::LESS, [left, right]) => ordered(left, right, std::cmp::Ordering::is_lt),
         (op::LESS_EQUALS, [left, right]) => ordered(left, right, std::cmp::Ordering::is_le),
         (op::GREATER, [left, right]) => ordered(left, right, std::cmp::Ordering::is_gt),
@@ -36,7 +40,7 @@ fn ordered<'a>(
     right: &Value<'a>,
     is: fn(std::cmp::Ordering) -> bool,
 ) -> Outcome<'a> {
-    Ok(Value::Bool(compare(left, right)?.is_some_and(is)))
+    Ok(Value::Bool(is(order(left, right)?)))
 }
 
 fn int_result<'a>(value: Option<i64>) -> Outcome<'a> {
@@ -95,6 +99,15 @@ fn shifted<'a>(time: Instant, duration: i64) -> Outcome<'a> {
 }
 
 fn add_lists<'a>(left: &Value<'a>, right: &Value<'a>) -> Outcome<'a> {
+    // cel-go returns the other list, with its own equality.
+    if matches!(left, Value::List(_)) && right.is_list() {
+        if left.size() == Some(0) {
+            return Ok(right.clone());
+        }
+        if right.size() == Some(0) {
+            return Ok(left.clone());
+        }
+    }
     let (mut items, added) = (left.valid_items()?, right.valid_items()?);
     let schema = unordered(left);
     match schema.map(|it| &it.list) {

@@ -1,5 +1,7 @@
 //! Values of expressions.
 
+use super::amounts::Amount;
+use super::version::Version;
 use crate::crd::formats::time::Instant;
 use crate::crd::formats::uri::Uri;
 use crate::crd::node::Node;
@@ -55,8 +57,8 @@ pub(in super::super) enum Value<'a> {
     Type(&'static str),
     /// A value of the Kubernetes library, such as a quantity.
     Foreign(Foreign),
-    /// A quantity with the text that it was parsed from.
-    Quantity(Foreign, Rc<str>),
+    Quantity(Rc<Amount>),
+    Version(Rc<Version>),
 }
 
 /// An object or map of the object.
@@ -119,7 +121,14 @@ impl<'a> Value<'a> {
             Self::Type(_) => "type",
             Self::Url(_) => "kubernetes.URL",
             Self::Format(_) => "kubernetes.NamedFormat",
-            Self::Foreign(_) | Self::Quantity(..) => "kubernetes",
+            Self::Quantity(_) => "kubernetes.Quantity",
+            Self::Version(_) => "kubernetes.Semver",
+            Self::Foreign(Foreign::Opaque(value)) => match value.runtime_type_name() {
+                "net.IP" => "net.IP",
+                "net.CIDR" => "net.CIDR",
+                _ => "kubernetes.Quantity",
+            },
+            Self::Foreign(_) => "kubernetes",
         }
     }
 

@@ -31,6 +31,66 @@ pub(super) fn is_request_uri(text: &str) -> bool {
     }
 }
 
+/// The parts of a reference that validations read, as Go's `net/url.Parse` parses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference<'a> {
+    /// The scheme in lower case; empty for a relative reference.
+    pub(crate) scheme: String,
+    /// Host and port, escaped.
+    pub(crate) host: &'a str,
+    /// Whether there is a user, which may be empty.
+    pub(crate) has_user: bool,
+    pub(crate) query: &'a str,
+    pub(crate) fragment: &'a str,
+}
+
+impl<'a> Reference<'a> {
+    /// Parses a URI or a relative reference.
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+        if text.bytes().any(|it| it < b' ' || it == 0x7f) || !has_valid_escapes(fragment) {
+            return None;
+        }
+        let (scheme, rest) = split_scheme(text)?;
+        let scheme = scheme.to_ascii_lowercase();
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut reference = Self {
+            scheme,
+            host: "",
+            has_user: false,
+            query,
+            fragment,
+        };
+        let is_relative = reference.scheme.is_empty();
+        if !rest.starts_with('/') {
+            // With a scheme, the rest is opaque.
+            let first = rest.split('/').next().unwrap_or_default();
+            let is_valid = !is_relative || (!first.contains(':') && has_valid_escapes(rest));
+            return is_valid.then_some(reference);
+        }
+        let path = match rest.strip_prefix("//") {
+            Some(after) if !is_relative || !after.starts_with('/') => {
+                let end = after.find('/').unwrap_or(after.len());
+                let (authority, path) = after.split_at_checked(end)?;
+                let is_http = matches!(reference.scheme.as_str(), "http" | "https");
+                if !is_authority(authority, is_http) {
+                    return None;
+                }
+                match authority.rsplit_once('@') {
+                    Some((_, host)) => {
+                        reference.has_user = true;
+                        reference.host = host;
+                    }
+                    None => reference.host = authority,
+                }
+                path
+            }
+            _ => rest,
+        };
+        has_valid_escapes(path).then_some(reference)
+    }
+}
+
 /// The parts of a URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Uri {

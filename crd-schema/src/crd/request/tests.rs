@@ -301,6 +301,51 @@ fn rules_with_rare_syntax_are_evaluated() {
     }
 }
 
+/// The sum of no items has the type that the checker of cel-go finds.
+#[test]
+fn sum_of_no_items_has_the_type_of_the_items() {
+    for (rule, is_accepted) in [
+        ("[].sum() == 0", true),
+        ("type(self.sizes.sum()) == int", true),
+        ("type(self.shares.sum()) == double", true),
+        (
+            "self.names.map(it, duration(it)).sum() == duration('0s')",
+            true,
+        ),
+        (
+            "self.names.map(it, duration(it)).sum() == duration('1s')",
+            false,
+        ),
+        ("type(self.names.map(it, double(it)).sum()) == double", true),
+        (
+            "type(self.sizes.filter(it, it > 9).map(it, uint(it)).sum()) == uint",
+            true,
+        ),
+        ("type(dyn(self.names).sum()) == int", true),
+        (
+            "{'a': self.shares.sum()}.all(it, type(self.shares.sum()) == double)",
+            true,
+        ),
+    ] {
+        let schema = schema(&json!({
+            "type": "object",
+            "properties": {
+                "names": {"type": "array", "items": {"type": "string"}},
+                "shares": {"type": "array", "items": {"type": "number"}},
+                "sizes": {"type": "array", "items": {"type": "integer"}},
+            },
+            "x-kubernetes-validations": [{"rule": rule}],
+        }));
+        let expected: &[&str] = if is_accepted {
+            &[]
+        } else {
+            &["spec FieldValueInvalid"]
+        };
+        let spec = json!({"names": [], "shares": [], "sizes": []});
+        check(&schema, &spec, None, expected);
+    }
+}
+
 /// Go encodes `1.0` as `1`, so that a stored default is an integer. The validation of an integer converts `multipleOf` to
 /// an integer, and that of `enum` converts the value to the type of the listed value.
 #[test]

@@ -79,14 +79,8 @@ impl<'s> Declared<'s> {
 /// A field that every resource has, unless its schema describes all of them.
 fn system_field<'s>(schema: &'s Node, name: &str) -> Option<Declared<'s>> {
     let metadata = schema.properties.get("metadata");
-    let has_kind = |schema: Option<&Node>, kind| schema.is_some_and(|it| it.kind == Some(kind));
-    let is_text = |schema: &Node, name: &str| has_kind(schema.properties.get(name), Kind::String);
-    let is_complete = is_text(schema, "kind")
-        && is_text(schema, "apiVersion")
-        && has_kind(metadata, Kind::Object)
-        && metadata.is_some_and(|it| is_text(it, "name") && is_text(it, "generateName"));
     match name {
-        _ if is_complete => None,
+        _ if schema.describes_resource() => None,
         "kind" | "apiVersion" => Some(Declared::Text),
         "metadata" => Some(Declared::Metadata(metadata)),
         _ => None,

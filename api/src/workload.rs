@@ -11,6 +11,9 @@ use std::sync::Arc;
 use crate::quantity::Quantity;
 use crate::schema;
 
+/// The most pod sets of a workload.
+pub const POD_SETS_MAX: usize = 18;
+
 /// The default name of a pod set.
 pub const POD_SET_NAME_DEFAULT: &str = "main";
 
@@ -64,7 +67,7 @@ pub const POD_SET_NAME_DEFAULT: &str = "main";
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadSpec {
     /// The kinds of pods that the workload consists of. Immutable while quota is reserved.
-    #[schemars(length(min = 1, max = 18))]
+    #[schemars(length(min = 1, max = POD_SETS_MAX))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pod_sets: Vec<PodSet>,
 

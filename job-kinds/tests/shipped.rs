@@ -193,11 +193,41 @@ fn pods_of_a_spark_application_have_cores_and_memory_with_overhead() {
                 r#"executor 1 {"cpu":"1","memory":"2867Mi"}"#,
             ],
         ),
+        (
+            "Scala",
+            serde_json::json!({"memory": "2gb", "memoryOverhead": "3G"}),
+            serde_json::json!({"memory": "1t", "memoryOverhead": "100"}),
+            [
+                r#"driver 1 {"cpu":"1","memory":"5120Mi"}"#,
+                r#"executor 1 {"cpu":"1","memory":"1048676Mi"}"#,
+            ],
+        ),
     ] {
         let spec =
             serde_json::json!({"type": kind_of_code, "driver": driver, "executor": executor});
         assert_eq!(pods(&kind, &spec), expected);
     }
+    let mut spec = json!({"type": "Scala", "driver": {}, "executor": {"memory": "10g"}, "memoryOverheadFactor": "0.5"});
+    let expected = r#"executor 1 {"cpu":"1","memory":"15360Mi"}"#;
+    assert_eq!(pods(&kind, &spec)[1], expected);
+    // Other units, and requests in sparkConf, are not read.
+    for (field, value) in [
+        ("/executor/memory", json!("10 g")),
+        ("/executor/memory", json!("1p")),
+        ("/sparkConf", json!({"spark.executor.instances": "100"})),
+        (
+            "/sparkConf",
+            json!({"spark.executor.memoryOverhead": "100g"}),
+        ),
+    ] {
+        let mut other = spec.clone();
+        other["sparkConf"] = json!({});
+        *other.pointer_mut(field).unwrap() = value;
+        let job = kind.read(&json!({"metadata": {"name": "a"}, "spec": other}));
+        assert!(job.is_err(), "{field}: {other}");
+    }
+    spec["sparkConf"] = json!({"spark.eventLog.enabled": "true"});
+    assert_eq!(pods(&kind, &spec)[1], expected);
 }
 
 #[test]
@@ -225,6 +255,41 @@ fn worker_groups_of_a_ray_job_count_hosts() {
     assert_eq!(pods(&kind, &spec("HTTPMode")), workers);
     let with_submitter = [&workers[..], &[r#"submitter 1 {"cpu":"100m"}"#]].concat();
     assert_eq!(pods(&kind, &spec("K8sJobMode")), with_submitter);
+}
+
+/// KubeRay keeps the replicas of a group within its bounds.
+#[test]
+fn workers_of_a_ray_cluster_are_those_that_kuberay_creates() {
+    let kind = checked("rayclusters.ray.io");
+    let template = json!({"spec": {"containers": [{"name": "c"}]}});
+    for (group, expected) in [
+        (
+            json!({"replicas": 0, "minReplicas": 5, "maxReplicas": 9}),
+            5,
+        ),
+        (
+            json!({"replicas": 7, "minReplicas": 5, "maxReplicas": 9}),
+            7,
+        ),
+        (
+            json!({"replicas": 10, "minReplicas": 0, "maxReplicas": 9}),
+            9,
+        ),
+        (
+            json!({"replicas": 0, "minReplicas": 5, "maxReplicas": 9, "numOfHosts": 4}),
+            20,
+        ),
+        (json!({"replicas": 7, "suspend": true}), 0),
+        (json!({"replicas": 0}), 0),
+    ] {
+        let mut worker = json!({"groupName": "w", "template": template});
+        json_patch::merge(&mut worker, &group);
+        let spec = json!({"headGroupSpec": {"template": template}, "workerGroupSpecs": [worker]});
+        let job = kind
+            .read(&json!({"metadata": {"name": "a"}, "spec": spec}))
+            .unwrap();
+        assert_eq!(job.pod_sets[1].count, expected, "{group}");
+    }
 }
 
 /// The states of the projects' controllers, as Kueue's integration tests of the same kinds use them.

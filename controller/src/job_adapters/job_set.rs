@@ -37,6 +37,20 @@ struct JobSetSpec {
 #[serde(rename_all = "camelCase", default)]
 struct FailurePolicy {
     max_restarts: i32,
+    rules: Vec<FailurePolicyRule>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FailurePolicyRule {
+    action: String,
+}
+
+impl FailurePolicy {
+    /// Whether finished Jobs may run again. A rule may restart all of them without counting.
+    fn may_restart(&self) -> bool {
+        self.max_restarts > 0 || self.rules.iter().any(|it| it.action.starts_with("Restart"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -125,7 +139,7 @@ impl JobAdapter for JobSet {
             status,
         } = decode("jobset", object)?;
         let jobs = &status.replicated_jobs_status;
-        let restarts_max = spec.failure_policy.map_or(0, |it| it.max_restarts);
+        let may_restart = spec.failure_policy.is_some_and(|it| it.may_restart());
         let is_up = |job: &ReplicatedJob| {
             let mut jobs = jobs.iter().filter(|of| of.name == job.name);
             jobs.any(|of| of.ready.saturating_add(of.succeeded) >= job.replicas)
@@ -160,7 +174,7 @@ impl JobAdapter for JobSet {
                 .map(|job| {
                     let mut of_job = jobs.iter().filter(|of| of.name == job.name);
                     // A restart runs the finished jobs again.
-                    let ended = of_job.next().filter(|_| restarts_max == 0);
+                    let ended = of_job.next().filter(|_| !may_restart);
                     pod_set(job, ended.map_or(0, |it| it.succeeded))
                 })
                 .collect(),

@@ -72,6 +72,42 @@ pub fn job_guard(senders: &Senders<'_>) -> Guard {
     )
 }
 
+/// The policy that the Jobs of a JobSet with a queue are deleted with it. They have no queue, so once its quota is released they would
+/// create pods without any.
+#[must_use]
+pub fn job_set_guard(senders: &Senders<'_>) -> Guard {
+    let is_queued = format!(
+        "(object != null && {}) || (oldObject != null && {})",
+        has_queue("object"),
+        has_queue("oldObject")
+    );
+    let has_finalizer = |of: &str| {
+        format!(
+            "({of} != null && has({of}.metadata.finalizers) && 'orphan' in {of}.metadata.finalizers)"
+        )
+    };
+    let message = "the Jobs of a JobSet with a queue cannot be orphaned: they would create pods without quota. Delete the JobSet with them";
+    let validations = vec![
+        validation(NO_ORPHANS, &format!("propagationPolicy: {message}")),
+        validation(
+            &format!(
+                "!{} || {}",
+                has_finalizer("object"),
+                has_finalizer("oldObject")
+            ),
+            &format!("metadata.finalizers: {message}"),
+        ),
+    ];
+    let conditions = senders.conditions(("is-queued", &is_queued));
+    let rules = vec![rule(
+        job_set::GROUP,
+        job_set::VERSION,
+        "jobsets",
+        &["CREATE", "UPDATE", "DELETE"],
+    )];
+    guard("jobsets.guard", rules, conditions, validations, None)
+}
+
 /// The policy that a tenant does not change the Jobs of a JobSet. The quota of a JobSet is that of its specification: a Job that
 /// was changed would run more pods, and one that its controller does not find any more would not stop, or exist twice.
 #[must_use]
@@ -85,7 +121,7 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
         )
     };
     let is_concerned = format!(
-        "{} || (object != null && {})",
+        "(oldObject != null && {}) || (object != null && {})",
         is_owned("oldObject"),
         is_owned("object")
     );
@@ -96,6 +132,11 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
         )
     };
     let validations = vec![
+        validation(
+            "request.operation != 'CREATE'",
+            "metadata.ownerReferences: only JobSet's controller may create a Job of a JobSet: it resumes each Job that names the JobSet; \
+             leave the controller reference out",
+        ),
         update(
             "object.spec == oldObject.spec",
             "spec: only JobSet's controller may change the Jobs of a JobSet; change the JobSet",
@@ -118,9 +159,7 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
             "metadata.finalizers: a Job of a JobSet gets no further finalizers, because its pods would run on without it",
         ),
         validation(
-            "request.operation != 'DELETE' || request.options == null \
-             || ((!has(request.options.propagationPolicy) || request.options.propagationPolicy != 'Orphan') \
-             && (!has(request.options.orphanDependents) || request.options.orphanDependents != true))",
+            NO_ORPHANS,
             "propagationPolicy: the pods of a Job of a JobSet cannot be orphaned: JobSet's controller would create the Job again, and \
              both would use the quota of one",
         ),
@@ -130,7 +169,7 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
         "not-by-an-account-of-another-namespace",
         NOT_BY_OTHER_NAMESPACE,
     ));
-    let rules = vec![rule("batch", "v1", "jobs", &["UPDATE", "DELETE"])];
+    let rules = vec![rule("batch", "v1", "jobs", &["CREATE", "UPDATE", "DELETE"])];
     guard("jobset-jobs.guard", rules, conditions, validations, None)
 }
 
@@ -165,6 +204,11 @@ pub fn job_pod_guard(senders: &Senders<'_>) -> Guard {
     let rules = vec![rule("", "v1", "pods", &["UPDATE"])];
     guard("job-pods.guard", rules, conditions, validations, None)
 }
+
+/// The CEL condition that a request deletes no object without its dependents.
+const NO_ORPHANS: &str = "request.operation != 'DELETE' || request.options == null \
+     || ((!has(request.options.propagationPolicy) || request.options.propagationPolicy != 'Orphan') \
+     && (!has(request.options.orphanDependents) || request.options.orphanDependents != true))";
 
 /// The CEL condition that an update keeps the owner references.
 const OWNERS_ARE_KEPT: &str = "has(object.metadata.ownerReferences) ? has(oldObject.metadata.ownerReferences) \

@@ -75,6 +75,7 @@ fn guard_templates() -> Result<String, YamlError> {
         guards::workload_guard(&not_by_controller),
         pod_guards::pod_guard(&not_by_controller),
         job_guards::job_guard(&senders),
+        job_guards::job_set_guard(&senders),
         job_guards::job_set_job_guard(&senders),
         job_guards::job_pod_guard(&senders),
     ] {

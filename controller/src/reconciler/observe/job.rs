@@ -42,6 +42,9 @@ fn upsert_job(
     for pod_set in &mut view.pod_sets {
         state.model.templates.intern_template(&mut pod_set.template);
     }
+    // A malformed annotation counts as absent: without the placement of each pod set, the job would start without its flavors.
+    let pod_sets = view.pod_sets.len();
+    view.saved_placement = view.saved_placement.filter(|it| it.len() == pod_sets);
     if kind == POD {
         let known = state.model.pod(&view.name).map(|it| &*it.view);
         apply_pod_group(&state.model.pod_group_policies, known, &mut view);

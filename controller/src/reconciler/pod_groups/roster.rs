@@ -7,6 +7,7 @@ use crate::job_adapters::{
 use crate::key::ObjectKey;
 use crate::reconciler::model::TrackedWorkload;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use lockkeeper_api::workload::POD_SETS_MAX;
 use lockkeeper_api::workload::PodSet;
 use lockkeeper_cluster_state::PodGroupSource;
 use std::borrow::Cow;
@@ -205,13 +206,14 @@ impl<'a> Builder<'a> {
 
     /// The name of the pod set of a pod. A pod that was started has the placement of its flavor, so that its shape is
     /// another one: it is in the pod set of its annotation if that has the same requests. Users can write any number of templates
-    /// whose shapes have one name: each further one gets another name, because it must not take a place of the first.
+    /// whose shapes have one name: each further one gets another name, because it must not take a place of the first. `None` if there are
+    /// more of them than a workload has pod sets.
     fn pod_set_name<'b>(
         &self,
         claim: &'b GroupClaim,
         phase: MemberPhase,
         template: &Arc<PodTemplateSpec>,
-    ) -> Cow<'b, str> {
+    ) -> Option<Cow<'b, str>> {
         let has_started = phase != MemberPhase::Waiting;
         let started_in = claim.started_in.as_deref().filter(|name| {
             let stored = self.stored(name).filter(|_| has_started);
@@ -220,19 +222,17 @@ impl<'a> Builder<'a> {
             })
         });
         if let Some(name) = started_in {
-            return Cow::Borrowed(name);
+            return Some(Cow::Borrowed(name));
         }
         if self.may_contain(&claim.shape, template) {
-            return Cow::Borrowed(&claim.shape);
+            return Some(Cow::Borrowed(&claim.shape));
         }
-        let mut name = format!("{}-other", claim.shape);
-        let mut number = 1_usize;
-        // Ends after as many steps as there are pod sets: each has one template.
-        while !self.may_contain(&name, template) {
-            number = number.saturating_add(1);
-            name = format!("{}-other-{number}", claim.shape);
-        }
-        Cow::Owned(name)
+        let others = (1..POD_SETS_MAX).map(|number| match number {
+            1 => format!("{}-other", claim.shape),
+            more => format!("{}-other-{more}", claim.shape),
+        });
+        let mut free = others.filter(|name| self.may_contain(name, template));
+        free.next().map(Cow::Owned)
     }
 
     /// Whether the pod set with this name has this template, or does not exist yet.
@@ -252,7 +252,13 @@ impl<'a> Builder<'a> {
         }
         let template = pod.pod_sets.first().map(|it| Arc::clone(&it.template));
         let template = template.unwrap_or_default();
-        let name = &*self.pod_set_name(claim, phase, &template);
+        let Some(name) = self.pod_set_name(claim, phase, &template) else {
+            if phase == MemberPhase::Running {
+                self.counts.running = self.counts.running.saturating_add(1);
+            }
+            return MemberRole::Excluded(MemberProblem::Full);
+        };
+        let name = &*name;
         let stored_template = self.stored(name).map(|it| Arc::clone(&it.template));
         let present = self.counts.running + self.counts.waiting + self.counts.succeeded;
         let is_full = match &self.places {

@@ -96,6 +96,7 @@ pub fn jobs_of_job_sets_are_guarded(stage: &mut Fixture, _: Protocol) {
             &child.to_string(),
         )
         .expect_accepted();
+        child["metadata"]["name"] = json!("invented");
         let resume = json!({"spec": {"suspend": false}});
         until_rejected(&tenant, "job", "s-main-0", &resume, "change the JobSet");
 
@@ -137,6 +138,8 @@ pub fn jobs_of_job_sets_are_guarded(stage: &mut Fixture, _: Protocol) {
             );
         }
         // No other Job becomes one of a JobSet.
+        let created = tenant.create(&child.to_string());
+        expect_message(&created, "may create a Job of a JobSet");
         let attach =
             json!({"metadata": {"ownerReferences": [owner(kubectl, "jobset", "s")]}}).to_string();
         expect_message(
@@ -170,6 +173,23 @@ pub fn jobs_of_job_sets_are_guarded(stage: &mut Fixture, _: Protocol) {
             )
             .expect_accepted();
         }
+        // A JobSet is deleted with its Jobs.
+        let orphan = [
+            "delete",
+            "jobset",
+            "s",
+            "--dry-run=server",
+            "--cascade=orphan",
+        ];
+        expect_message(
+            &tenant.run(&orphan),
+            "propagationPolicy: the Jobs of a JobSet",
+        );
+        let finalizer = json!({"metadata": {"finalizers": ["orphan"]}}).to_string();
+        expect_message(
+            &tenant.patch("jobset", "s", &finalizer),
+            "metadata.finalizers: the Jobs of a JobSet",
+        );
         tenant
             .run(&["delete", "jobset", "s", "other"])
             .expect_accepted();

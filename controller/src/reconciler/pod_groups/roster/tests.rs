@@ -124,3 +124,22 @@ fn each_of_many_templates_with_one_shape_has_its_pod_set() {
     ];
     assert_eq!(counts, expected);
 }
+
+/// A workload has no more pod sets, and each further template would be compared with all before.
+#[test]
+fn templates_with_one_shape_are_limited() {
+    let group = ObjectKey::new("team", "g");
+    let mut pods: Vec<JobView> = (0..40)
+        .map(|it| pod(&format!("p-{it:02}"), &it.to_string()))
+        .collect();
+    for pod in &mut pods {
+        if let Some(claim) = &mut pod.group {
+            (claim.total, claim.needed) = (Some(40), 40);
+        }
+    }
+    let members = pods.iter().map(|it| (it, MemberPhase::Waiting)).collect();
+    let roster = Roster::new(&group, members, None);
+    assert_eq!(roster.view.pod_sets.len(), 18);
+    let is_excluded = |it: &&MemberRole| **it == MemberRole::Excluded(MemberProblem::Full);
+    assert_eq!(roster.roles.values().filter(is_excluded).count(), 22);
+}

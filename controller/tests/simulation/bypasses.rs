@@ -355,6 +355,22 @@ fn job_of_a_pending_job_set_does_not_run() {
     assert_eq!(stage.api.all(Kind::Workload).count(), 3);
 }
 
+/// An annotation with other pod sets says nothing about the placement before the start: the job starts with that of its flavor.
+#[test]
+fn job_with_a_malformed_saved_placement_starts_on_its_flavor() {
+    for saved in ["[]", "[{}, {}]", "{}", "no JSON"] {
+        let mut stage = Fixture::new(RequeueSettings::default(), 4);
+        let mut tricky = job("j", "mid");
+        tricky["metadata"]["annotations"] = json!({"lockkeeper.dev/original-placement": saved});
+        stage.api.create(JOB, tricky).unwrap();
+        stage.settle();
+        let started = stage.get(JOB, "j");
+        assert_eq!(started["spec"]["suspend"], false, "{saved}");
+        let selector = &started["spec"]["template"]["spec"]["nodeSelector"];
+        assert_eq!(selector["kind"], "spot", "{saved}");
+    }
+}
+
 /// A JobSet that has ended has no quota left.
 #[test]
 fn job_of_an_ended_job_set_does_not_run() {

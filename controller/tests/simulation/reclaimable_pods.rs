@@ -82,13 +82,24 @@ fn job_that_needs_released_quota_again_is_evicted() {
 
 #[test]
 fn job_set_without_restarts_releases_the_quota_of_succeeded_jobs() {
-    for (restarts, expected) in [
-        (0, json!([{"name": "worker", "count": 2}])),
-        (1, Value::Null),
+    for (policy, expected) in [
+        (
+            json!({"maxRestarts": 0}),
+            json!([{"name": "worker", "count": 2}]),
+        ),
+        (
+            json!({"maxRestarts": 0, "rules": [{"action": "FailJobSet"}]}),
+            json!([{"name": "worker", "count": 2}]),
+        ),
+        (json!({"maxRestarts": 1}), Value::Null),
+        (
+            json!({"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}),
+            Value::Null,
+        ),
     ] {
         let mut stage = Fixture::new(RequeueSettings::default(), 4);
         let mut set = job_set("s", &[("driver", 1), ("worker", 3)]);
-        set["spec"]["failurePolicy"] = json!({"maxRestarts": restarts});
+        set["spec"]["failurePolicy"] = policy.clone();
         let kind = Kind::Job(1);
         stage.api.create(kind, set).unwrap();
         stage.settle();
@@ -97,6 +108,6 @@ fn job_set_without_restarts_releases_the_quota_of_succeeded_jobs() {
         let status = json!({"replicatedJobsStatus": [of("driver", 1, 0), of("worker", 1, 2)]});
         stage.status(kind, "s", &status);
         stage.settle();
-        assert_eq!(reclaimable(&stage, &workload), expected, "{restarts}");
+        assert_eq!(reclaimable(&stage, &workload), expected, "{policy}");
     }
 }

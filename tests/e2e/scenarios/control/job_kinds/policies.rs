@@ -37,8 +37,7 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
     is_suspended.unwrap_or_else(|e| panic!("{e}"));
     children_of_controllers_run(kubectl, &dry_run);
     site.objects.create(&run("train", false));
-    let started = json!({"spec": {"suspend": false}});
-    site.objects.patch("TrainingRun", "train", &started);
+    only_controllers_resume(kubectl);
     for (key, value) in [
         ("lockkeeper.dev/queue-name", Value::Null),
         ("lockkeeper.dev/priority-class", json!("high")),
@@ -63,6 +62,26 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
         .with_input(&["delete", "-f", "-"], &emitted)
         .expect_accepted();
     site.stop();
+}
+
+/// A job that waits for quota is resumed by lockkeeper and by the controller of its kind.
+fn only_controllers_resume(kubectl: &Kubectl) {
+    let started = json!({"spec": {"suspend": false}}).to_string();
+    let resume = |account: &str, flags: &[&str]| {
+        let patch = ["patch", RESOURCE, "train", "--type=merge", "-p", &started];
+        let user = ["--as", account, "--as-group=system:masters"];
+        kubectl.run(&[&patch[..], &user, flags].concat())
+    };
+    // A dry run changes nothing until the policy is in effect.
+    let is_guarded = wait::until(
+        || Ok((resume("tenant", &["--dry-run=server"]).code == Some(1)).then_some(())),
+        || "a resumption is not rejected".to_owned(),
+    );
+    is_guarded.unwrap_or_else(|e| panic!("{e}"));
+    let output = resume("tenant", &[]).expect_rejected();
+    let expected = "spec.suspend: only the controller may resume a job with a queue";
+    assert!(output.stderr.contains(expected), "{}", output.stderr);
+    resume(OPERATOR, &[]).expect_accepted();
 }
 
 /// `KubeRay` copies the labels of a `RayJob` to its `RayCluster`, which has to run.

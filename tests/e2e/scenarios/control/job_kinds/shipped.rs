@@ -33,7 +33,7 @@ pub(super) fn shipped() -> Vec<Shipped> {
 }
 
 fn ray() -> Vec<Shipped> {
-    let workers = json!([{"groupName": "Small", "replicas": 2, "minReplicas": 0, "maxReplicas": 2,
+    let workers = json!([{"groupName": "Small", "replicas": 2, "minReplicas": 0, "maxReplicas": 3,
         "rayStartParams": {}, "template": pod("1")}]);
     let cluster = json!({"headGroupSpec": {"rayStartParams": {}, "template": pod("1")}, "workerGroupSpecs": workers});
     let with_suspend = |mut spec: Value| {

@@ -8,7 +8,7 @@
 //! | LocalQueue | the ClusterQueue of a workload, and whether the workload is queued |
 //! | Workload | [`pod_sets`], [`reservation`], [`WorkloadPhase`] |
 //! | PriorityClass | the priorities, until the status has them; whether its workloads preempt |
-//! | LimitRange, RuntimeClass | the requests of pods that their templates do not have ([`pod_default_objects`]) |
+//! | `LimitRange`, `RuntimeClass` | the requests of pods that their templates do not have ([`pod_default_objects`]) |
 //! | namespace | whether the ClusterQueue accepts its workloads |
 //!
 //! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.

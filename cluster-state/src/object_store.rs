@@ -3,6 +3,7 @@
 use crate::flavor_eligibility::Flavors;
 use crate::label_selector::{Selector, matches};
 use crate::pod_defaults::PodDefaults;
+use crate::pod_requests::RequestRules;
 use crate::queue_policies::elastic_defaults;
 use lockkeeper_api::allowed_priority_classes::is_priority_class_allowed;
 use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
@@ -94,6 +95,18 @@ impl ObjectStore {
     /// The names of all ClusterQueues.
     pub fn cluster_queue_names(&self) -> impl Iterator<Item = &str> {
         self.cluster_queues.keys().map(String::as_str)
+    }
+
+    /// What requests depend on, with these excluded prefixes in place of the configured ones.
+    pub(crate) fn request_rules<'a>(
+        &'a self,
+        excluded: Option<&'a [String; 1]>,
+    ) -> RequestRules<'a> {
+        let configured = self.excluded_resource_prefixes.as_slice();
+        RequestRules {
+            excluded_prefixes: excluded.map_or(configured, |it| it.as_slice()),
+            defaults: &self.pod_defaults,
+        }
     }
 
     /// What the API server adds to the requests of new pods.

@@ -118,8 +118,8 @@ impl WorkloadStore {
             let mut specs = specs.filter_map(|it| it.template.spec.as_ref());
             specs.any(|it| it.runtime_class_name.as_deref() == Some(class))
         };
-        let used = self.entries.iter().filter(|(_, it)| uses(&it.object));
-        used.map(|(key, _)| Arc::clone(key)).collect()
+        let found = self.entries.iter().filter(|(_, it)| uses(&it.object));
+        found.map(|(key, _)| Arc::clone(key)).collect()
     }
 
     pub(crate) fn in_local_queue<'a>(

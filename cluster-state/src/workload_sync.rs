@@ -3,7 +3,6 @@
 use crate::error::{ObjectError, ObjectProblem, Subject};
 use crate::object_store::ObjectStore;
 use crate::overflow_guard::{OverflowGuard, object_totals};
-use crate::pod_requests::RequestRules;
 use crate::preemption_traits::preemption_labels_with_class;
 use crate::workload_phase::{NotQueuedReason, WorkloadPhase};
 use crate::workload_store::{WorkloadKey, WorkloadStore, local_queue_key};
@@ -98,16 +97,8 @@ impl WorkloadSync<'_> {
         let is_unlimited = queue.is_some_and(|it| has_no_quota(&it.spec));
         // The empty prefix excludes every resource.
         let all = [String::new()];
-        let excluded: &[String] = if is_unlimited {
-            &all
-        } else {
-            &self.objects.excluded_resource_prefixes
-        };
+        let rules = self.objects.request_rules(is_unlimited.then_some(&all));
         let flavors = &self.objects.flavors;
-        let rules = RequestRules {
-            excluded_prefixes: excluded,
-            defaults: &self.objects.pod_defaults,
-        };
         let pod_sets = pod_sets(workload, self.state, groups, flavors, rules)?;
         let cluster_queue_stop = stop_policy(queue.and_then(|it| it.spec.stop_policy));
         let lifecycle = lifecycle_state(workload, cluster_queue_stop, stop_policy(None));

@@ -257,7 +257,7 @@ fn worker_groups_of_a_ray_job_count_hosts() {
     assert_eq!(pods(&kind, &spec("K8sJobMode")), with_submitter);
 }
 
-/// KubeRay keeps the replicas of a group within its bounds.
+/// `KubeRay` keeps the replicas of a group within its bounds.
 #[test]
 fn workers_of_a_ray_cluster_are_those_that_kuberay_creates() {
     let kind = checked("rayclusters.ray.io");

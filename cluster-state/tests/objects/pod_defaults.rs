@@ -54,10 +54,29 @@ fn requests(objects: &ClusterState, name: &str) -> Option<i64> {
 }
 
 /// The requests of two pods with one pod spec in a namespace with a `LimitRange`.
+#[track_caller]
+fn check_requests(cases: &[(&str, &str, i64)]) {
+    for (limits, pod, expected) in cases {
+        let mut cluster = cluster();
+        set_limit_range(&mut cluster.objects, &limit_range("ns", "l", limits));
+        // One of another namespace.
+        set_limit_range(
+            &mut cluster.objects,
+            &limit_range("ns2", "l", "[{type: Container, defaultRequest: {cpu: 50}}]"),
+        );
+        cluster.set_workload(&workload(pod));
+        assert_eq!(
+            requests(&cluster.objects, "w").unwrap_or_default(),
+            *expected,
+            "{limits} {pod}"
+        );
+    }
+}
+
 #[test]
 fn containers_get_the_default_requests_of_their_namespace() {
     const DEFAULTS: &str = "[{type: Container, defaultRequest: {cpu: 2}}]";
-    for (limits, pod, expected) in [
+    check_requests(&[
         (DEFAULTS, "containers: [{name: a}]", 4_000),
         (DEFAULTS, "containers: [{name: a}, {name: b}]", 8_000),
         // What a container requests, also by a limit, stays.
@@ -98,6 +117,12 @@ fn containers_get_the_default_requests_of_their_namespace() {
             "containers: [{name: a}], resources: {requests: {cpu: 5}}",
             10_000,
         ),
+    ]);
+}
+
+#[test]
+fn defaults_of_a_limit_range_are_completed() {
+    check_requests(&[
         // The default limit is the maximum, and the default request the default limit, or the minimum.
         (
             "[{type: Container, default: {cpu: 3}}]",
@@ -131,28 +156,14 @@ fn containers_get_the_default_requests_of_their_namespace() {
             "containers: [{name: a}]",
             6_000,
         ),
-    ] {
-        let mut cluster = cluster();
-        set_limit_range(&mut cluster.objects, &limit_range("ns", "l", limits));
-        // One of another namespace.
-        set_limit_range(
-            &mut cluster.objects,
-            &limit_range("ns2", "l", "[{type: Container, defaultRequest: {cpu: 50}}]"),
-        );
-        cluster.set_workload(&workload(pod));
-        assert_eq!(
-            requests(&cluster.objects, "w").unwrap_or_default(),
-            expected,
-            "{limits} {pod}"
-        );
-    }
+    ]);
 }
 
 #[test]
 fn pods_get_the_overhead_of_their_runtime_class() {
+    const CONTAINER: &str = "containers: [{name: a, resources: {requests: {cpu: 1}}}]";
     let mut cluster = cluster();
     set_runtime_class(&mut cluster.objects, &runtime_class("slow", "250m"));
-    const CONTAINER: &str = "containers: [{name: a, resources: {requests: {cpu: 1}}}]";
     for (more, expected) in [
         ("", 2_000),
         (", runtimeClassName: slow", 2_500),

@@ -41,16 +41,14 @@ pub(super) fn placed_roles(
 ) -> BTreeMap<ObjectKey, PlacedRole> {
     let mut counts: BTreeMap<MemberRole, usize> = BTreeMap::new();
     let placed = roles.into_iter().map(|(pod, role)| {
-        let position = match counts.get_mut(&role) {
-            Some(count) => {
-                let position = *count;
-                *count = count.saturating_add(1);
-                position
-            }
-            None => {
-                counts.insert(role.clone(), 1);
-                0
-            }
+        // Looked up first: most pods have a role that is known, which is not cloned then.
+        let position = if let Some(count) = counts.get_mut(&role) {
+            let position = *count;
+            *count = count.saturating_add(1);
+            position
+        } else {
+            counts.insert(role.clone(), 1);
+            0
         };
         (pod, PlacedRole { role, position })
     });

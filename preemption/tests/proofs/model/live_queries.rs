@@ -46,8 +46,15 @@ impl LiveState {
         self.state.workload_name(id).to_owned()
     }
 
+    /// Amounts other than zero.
     pub fn amounts(&self, usage: &[(FlavorResource, Amount)]) -> BTreeMap<Pair, i64> {
-        let usage = usage.iter().filter(|(_, amount)| amount.get() != 0);
+        let mut amounts = self.named(usage);
+        amounts.retain(|_, amount| *amount != 0);
+        amounts
+    }
+
+    fn named(&self, usage: &[(FlavorResource, Amount)]) -> BTreeMap<Pair, i64> {
+        let usage = usage.iter();
         usage
             .map(|(of, amount)| (self.pair_of(*of), amount.get()))
             .collect()
@@ -86,7 +93,7 @@ impl LiveState {
             mode: assignment.mode,
             level: assignment.borrowing_level,
             pod_sets: pod_sets.collect(),
-            usage: self.amounts(&assignment.usage),
+            usage: self.named(&assignment.usage),
         }
     }
 

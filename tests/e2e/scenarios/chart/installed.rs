@@ -75,7 +75,7 @@ pub fn release_lifecycle() {
     place.helm("install", &[older.to_str().unwrap()]);
     // The CRDs, the policies, and the objects that the processes need.
     let mutating = if has_mutating_policies() { 12 } else { 0 };
-    assert_eq!(place.manifest().len(), 45 + mutating);
+    assert_eq!(place.manifest().len(), 53 + mutating);
     restricted(&place);
 
     let server = start_release_webhook(&place);

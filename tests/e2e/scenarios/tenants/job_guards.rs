@@ -72,6 +72,9 @@ fn until_rejected(tenant: &Tenant, kind: &str, name: &str, patch: &Value, messag
     wait::until(is_rejected, || "the policy has no effect".to_owned()).unwrap();
 }
 
+/// The Job of the JobSet `s`.
+const CHILD: &str = "s-main-0";
+
 /// The Jobs of a JobSet use its quota: only JobSet's controller changes them.
 pub fn jobs_of_job_sets_are_guarded(stage: &mut Fixture, _: Protocol) {
     stage.cluster_mut().install_jobset();
@@ -86,117 +89,94 @@ pub fn jobs_of_job_sets_are_guarded(stage: &mut Fixture, _: Protocol) {
                 .expect_accepted();
         }
         let mut child: Value =
-            serde_json::from_str(&object("job", "s-main-0", false, &suspended)).unwrap();
+            serde_json::from_str(&object("job", CHILD, false, &suspended)).unwrap();
         child["metadata"]["labels"] = json!({"jobset.sigs.k8s.io/restart-attempt": "0"});
         child["metadata"]["ownerReferences"] = json!([owner(kubectl, "jobset", "s")]);
-        as_account(
-            kubectl,
-            JOBSET_ACCOUNT,
-            &["create", "-f", "-"],
-            &child.to_string(),
-        )
-        .expect_accepted();
-        child["metadata"]["name"] = json!("invented");
+        let create = ["create", "-f", "-"];
+        as_account(kubectl, JOBSET_ACCOUNT, &create, &child.to_string()).expect_accepted();
         let resume = json!({"spec": {"suspend": false}});
-        until_rejected(&tenant, "job", "s-main-0", &resume, "change the JobSet");
+        until_rejected(&tenant, "job", CHILD, &resume, "change the JobSet");
 
-        let other = owner(kubectl, "jobset", "other");
-        for (metadata, message) in [
-            (
-                json!({"labels": {"jobset.sigs.k8s.io/restart-attempt": "x"}}),
-                "metadata.labels: only JobSet's controller",
-            ),
-            (
-                json!({"labels": {"jobset.sigs.k8s.io/restart-attempt": null}}),
-                "metadata.labels: only JobSet's controller",
-            ),
-            (
-                json!({"labels": {"lockkeeper.dev/queue-name": "main"}}),
-                "metadata.labels: only JobSet's controller",
-            ),
-            (
-                json!({"ownerReferences": null}),
-                "metadata.ownerReferences: only JobSet's controller",
-            ),
-            (
-                json!({"ownerReferences": [other]}),
-                "metadata.ownerReferences: only JobSet's controller",
-            ),
-            (
-                json!({"finalizers": ["example.com/kept"]}),
-                "gets no further finalizers",
-            ),
-        ] {
-            let patch = json!({"metadata": metadata}).to_string();
-            expect_message(&tenant.patch("job", "s-main-0", &patch), message);
-        }
-        for spec in [json!({"suspend": false}), json!({"parallelism": 50})] {
-            let patch = json!({"spec": spec}).to_string();
-            expect_message(
-                &tenant.patch("job", "s-main-0", &patch),
-                "spec: only JobSet's controller",
-            );
-        }
-        // No other Job becomes one of a JobSet.
-        let created = tenant.create(&child.to_string());
-        expect_message(&created, "may create a Job of a JobSet");
-        let attach =
-            json!({"metadata": {"ownerReferences": [owner(kubectl, "jobset", "s")]}}).to_string();
-        expect_message(
-            &tenant.patch("job", "free", &attach),
-            "metadata.ownerReferences: only JobSet's controller",
-        );
-        let delete =
-            |cascade: &str| tenant.run(&["delete", "job", "s-main-0", "--dry-run=server", cascade]);
-        expect_message(&delete("--cascade=orphan"), "cannot be orphaned");
-        delete("--cascade=background").expect_accepted();
-
-        let annotate = json!({"metadata": {"annotations": {"team": "a"}, "labels": {"team": "a"}}})
-            .to_string();
-        tenant.patch("job", "s-main-0", &annotate).expect_accepted();
+        child_is_not_changed(&tenant, &owner(kubectl, "jobset", "other"));
+        child["metadata"]["name"] = json!("invented");
+        no_job_joins_a_job_set(&tenant, &child);
+        jobs_are_not_orphaned(&tenant);
         // JobSet's controller may have another account, but not one of the namespace.
         let resume = resume.to_string();
+        let resume = patch_arguments("job", CHILD, &resume);
         let own = format!("system:serviceaccount:{NAMESPACE}:default");
-        let reply = as_account(
-            kubectl,
-            &own,
-            &patch_arguments("job", "s-main-0", &resume),
-            "",
-        );
+        let reply = as_account(kubectl, &own, &resume, "");
         expect_message(&reply, "spec: only JobSet's controller");
         for account in [JOBSET_ACCOUNT, "system:serviceaccount:managed:jobset"] {
-            as_account(
-                kubectl,
-                account,
-                &patch_arguments("job", "s-main-0", &resume),
-                "",
-            )
-            .expect_accepted();
+            as_account(kubectl, account, &resume, "").expect_accepted();
         }
-        // A JobSet is deleted with its Jobs.
-        let orphan = [
-            "delete",
-            "jobset",
-            "s",
-            "--dry-run=server",
-            "--cascade=orphan",
-        ];
-        expect_message(
-            &tenant.run(&orphan),
-            "propagationPolicy: the Jobs of a JobSet",
-        );
-        let finalizer = json!({"metadata": {"finalizers": ["orphan"]}}).to_string();
-        expect_message(
-            &tenant.patch("jobset", "s", &finalizer),
-            "metadata.finalizers: the Jobs of a JobSet",
-        );
         tenant
             .run(&["delete", "jobset", "s", "other"])
             .expect_accepted();
         tenant
-            .run(&["delete", "job", "s-main-0", "free", "--ignore-not-found"])
+            .run(&["delete", "job", CHILD, "free", "--ignore-not-found"])
             .expect_accepted();
     });
+}
+
+#[track_caller]
+fn child_is_not_changed(tenant: &Tenant, other: &Value) {
+    const ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
+    let labels = "metadata.labels: only JobSet's controller";
+    let owners = "metadata.ownerReferences: only JobSet's controller";
+    for (metadata, message) in [
+        (json!({"labels": {ATTEMPT: "x"}}), labels),
+        (json!({"labels": {ATTEMPT: null}}), labels),
+        (
+            json!({"labels": {"lockkeeper.dev/queue-name": "main"}}),
+            labels,
+        ),
+        (json!({"ownerReferences": null}), owners),
+        (json!({"ownerReferences": [other]}), owners),
+        (
+            json!({"finalizers": ["example.com/kept"]}),
+            "gets no further finalizers",
+        ),
+    ] {
+        let patch = json!({"metadata": metadata}).to_string();
+        expect_message(&tenant.patch("job", CHILD, &patch), message);
+    }
+    for spec in [json!({"suspend": false}), json!({"parallelism": 50})] {
+        let patch = json!({"spec": spec}).to_string();
+        let reply = tenant.patch("job", CHILD, &patch);
+        expect_message(&reply, "spec: only JobSet's controller");
+    }
+    let other = json!({"metadata": {"annotations": {"team": "a"}, "labels": {"team": "a"}}});
+    tenant
+        .patch("job", CHILD, &other.to_string())
+        .expect_accepted();
+}
+
+/// Neither a new Job nor one without a controller becomes one of a JobSet.
+#[track_caller]
+fn no_job_joins_a_job_set(tenant: &Tenant, invented: &Value) {
+    let created = tenant.create(&invented.to_string());
+    expect_message(&created, "may create a Job of a JobSet");
+    let owners = &invented["metadata"]["ownerReferences"];
+    let attach = json!({"metadata": {"ownerReferences": owners}}).to_string();
+    let reply = tenant.patch("job", "free", &attach);
+    expect_message(&reply, "metadata.ownerReferences: only JobSet's controller");
+}
+
+/// A Job of a JobSet is deleted with its pods, and a JobSet with its Jobs.
+#[track_caller]
+fn jobs_are_not_orphaned(tenant: &Tenant) {
+    let delete =
+        |kind, name, cascade| tenant.run(&["delete", kind, name, "--dry-run=server", cascade]);
+    let (orphan, background) = ("--cascade=orphan", "--cascade=background");
+    expect_message(&delete("job", CHILD, orphan), "cannot be orphaned");
+    delete("job", CHILD, background).expect_accepted();
+    let message = "propagationPolicy: the Jobs of a JobSet";
+    expect_message(&delete("jobset", "s", orphan), message);
+    delete("jobset", "s", background).expect_accepted();
+    let finalizer = json!({"metadata": {"finalizers": ["orphan"]}}).to_string();
+    let reply = tenant.patch("jobset", "s", &finalizer);
+    expect_message(&reply, "metadata.finalizers: the Jobs of a JobSet");
 }
 
 /// The pods of a Job keep the labels and the owner by which its controller, and lockkeeper, find them.

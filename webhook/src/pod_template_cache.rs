@@ -29,6 +29,13 @@ pub(crate) struct PodTemplateCache {
     entries: Mutex<Entries>,
 }
 
+/// A text with its digest, which is computed once.
+#[derive(Debug)]
+pub(crate) struct TemplateKey<'a> {
+    text: &'a str,
+    digest: u64,
+}
+
 #[derive(Debug)]
 struct Entries {
     by_digest: LruCache<u64, Entry>,
@@ -55,31 +62,34 @@ impl Default for PodTemplateCache {
 }
 
 impl PodTemplateCache {
-    /// The template with this text.
-    pub(crate) fn get(&self, text: &str) -> Option<Arc<PodTemplateSpec>> {
-        if text.len() > TEXT_BYTES_MAX {
-            return None;
-        }
-        let digest = self.hasher.hash_one(text);
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = entries.by_digest.get(&digest)?;
-        (*entry.text == *text).then(|| Arc::clone(&entry.template))
+    /// The key of a template with this text, unless the text is too long for the cache. The cost is linear in the text.
+    pub(crate) fn key<'a>(&self, text: &'a str) -> Option<TemplateKey<'a>> {
+        (text.len() <= TEXT_BYTES_MAX).then(|| TemplateKey {
+            text,
+            digest: self.hasher.hash_one(text),
+        })
     }
 
-    /// Keeps a template that was decoded from this text.
-    pub(crate) fn insert(&self, text: &str, template: &Arc<PodTemplateSpec>) {
-        let weight = weight(text);
-        if text.len() > TEXT_BYTES_MAX || weight > WEIGHT_MAX {
+    /// The template with the text of a key.
+    pub(crate) fn get(&self, key: &TemplateKey<'_>) -> Option<Arc<PodTemplateSpec>> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entries.by_digest.get(&key.digest)?;
+        (*entry.text == *key.text).then(|| Arc::clone(&entry.template))
+    }
+
+    /// Keeps a template that was decoded from the text of this key.
+    pub(crate) fn insert(&self, key: &TemplateKey<'_>, template: &Arc<PodTemplateSpec>) {
+        let weight = weight(key.text);
+        if weight > WEIGHT_MAX {
             return;
         }
         let entry = Entry {
-            text: text.into(),
+            text: key.text.into(),
             template: Arc::clone(template),
             weight,
         };
-        let digest = self.hasher.hash_one(text);
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let replaced = entries.by_digest.put(digest, entry);
+        let replaced = entries.by_digest.put(key.digest, entry);
         let replaced = replaced.map_or(0, |it| it.weight);
         entries.weight = entries.weight.saturating_sub(replaced);
         entries.weight = entries.weight.saturating_add(weight);
@@ -116,22 +126,28 @@ mod tests {
 
     fn add(cache: &PodTemplateCache, text: &str) {
         let template: PodTemplateSpec = serde_json::from_str(text).unwrap();
-        cache.insert(text, &Arc::new(template));
+        if let Some(key) = cache.key(text) {
+            cache.insert(&key, &Arc::new(template));
+        }
+    }
+
+    fn get(cache: &PodTemplateCache, text: &str) -> Option<Arc<PodTemplateSpec>> {
+        cache.get(&cache.key(text)?)
     }
 
     #[test]
     fn template_is_shared_by_equal_texts_only() {
         let cache = PodTemplateCache::default();
         let [one, other] = [text(1, 0), text(2, 0)];
-        assert!(cache.get(&one).is_none());
+        assert!(get(&cache, &one).is_none());
         add(&cache, &one);
-        let first = cache.get(&one).unwrap();
+        let first = get(&cache, &one).unwrap();
         assert_eq!(
             *first,
             serde_json::from_str::<PodTemplateSpec>(&one).unwrap()
         );
-        assert!(Arc::ptr_eq(&first, &cache.get(&one.clone()).unwrap()));
-        assert!(cache.get(&other).is_none());
+        assert!(Arc::ptr_eq(&first, &get(&cache, &one.clone()).unwrap()));
+        assert!(get(&cache, &other).is_none());
     }
 
     #[test]
@@ -142,10 +158,10 @@ mod tests {
         for number in 1..1_000 {
             add(&cache, &text(number, 10_000));
             // It is used meanwhile, so it stays.
-            assert!(cache.get(&kept).is_some());
+            assert!(get(&cache, &kept).is_some());
         }
-        assert!(cache.get(&text(1, 10_000)).is_none());
-        assert!(cache.get(&text(999, 10_000)).is_some());
+        assert!(get(&cache, &text(1, 10_000)).is_none());
+        assert!(get(&cache, &text(999, 10_000)).is_some());
         let entries = cache.entries.lock().unwrap();
         let sum: usize = entries.by_digest.iter().map(|(_, it)| it.weight).sum();
         assert_eq!(sum, entries.weight);
@@ -163,7 +179,7 @@ mod tests {
         );
         assert!(many_objects.len() <= TEXT_BYTES_MAX);
         assert!(weight(&many_objects) > 2_600 * OBJECT_BYTES_MAX);
-        assert!(cache.get(&long).is_none());
+        assert!(cache.key(&long).is_none());
         assert_eq!(cache.entries.lock().unwrap().weight, 0);
     }
 

@@ -25,20 +25,22 @@ fn object_with_templates<T: ValidatedKind>(
     cache: &PodTemplateCache,
 ) -> Result<T, DecodeError> {
     let texts: Vec<&str> = places.iter().filter_map(|it| raw.get(it.clone())).collect();
-    let known: Vec<_> = texts.iter().map(|it| cache.get(it)).collect();
+    let keys: Vec<_> = texts.iter().map(|it| cache.key(it)).collect();
+    let known: Vec<_> = keys.iter().map(|key| cache.get(key.as_ref()?)).collect();
     let shortened = without_known(raw, places, known.iter().map(Option::is_some));
     let Ok(mut object) = duplicate_keys::from_str::<T>(&shortened) else {
         // Errors have places in the whole text.
         return duplicate_keys::from_str(raw);
     };
     let templates = T::pod_set_templates(&mut object);
-    if templates.len() != texts.len() {
+    if templates.len() != keys.len() {
         return duplicate_keys::from_str(raw);
     }
-    for ((template, text), known) in templates.into_iter().zip(texts).zip(known) {
-        match known {
-            Some(known) => *template = known,
-            None => cache.insert(text, template),
+    for ((template, key), known) in templates.into_iter().zip(keys).zip(known) {
+        match (known, key) {
+            (Some(known), _) => *template = known,
+            (None, Some(key)) => cache.insert(&key, template),
+            (None, None) => {}
         }
     }
     Ok(object)

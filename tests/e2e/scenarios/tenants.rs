@@ -6,6 +6,8 @@ mod jobs;
 mod pods;
 mod policies;
 
+use serde_json::Value;
+
 use super::Scenario;
 use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::kubectl::{Kubectl, KubectlOutput};
@@ -171,6 +173,37 @@ impl Tenant {
     pub fn patch(&self, kind: &str, name: &str, patch: &str) -> KubectlOutput {
         self.run(&["patch", kind, name, "--type=merge", "--patch", patch])
     }
+}
+
+/// Runs kubectl with the account of a component, which may do everything that no policy rejects.
+#[track_caller]
+fn as_account(kubectl: &Kubectl, account: &str, arguments: &[&str], input: &str) -> KubectlOutput {
+    let account = format!("--as={account}");
+    let all = [&[&*account, "--as-group=system:masters"], arguments].concat();
+    kubectl.with_input(&all, input)
+}
+
+/// Patches an object in the namespace of the tenant with the account of a component.
+#[track_caller]
+fn patch_as(
+    kubectl: &Kubectl,
+    account: &str,
+    kind: &str,
+    name: &str,
+    patch: &Value,
+) -> KubectlOutput {
+    let patch = patch.to_string();
+    let arguments = [
+        "patch",
+        kind,
+        name,
+        "--namespace",
+        NAMESPACE,
+        "--type=merge",
+        "--patch",
+        &patch,
+    ];
+    as_account(kubectl, account, &arguments, "")
 }
 
 const RIGHTS: &str = r"

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::jobs::object;
 use super::policies::with_policies;
-use super::{NAMESPACE, Tenant};
+use super::{NAMESPACE, Tenant, as_account, patch_as};
 use crate::fixture::Fixture;
 use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::lockkeeper::{self, Protocol};
@@ -12,26 +12,6 @@ use crate::wait;
 
 const JOBSET_ACCOUNT: &str = "system:serviceaccount:jobset-system:jobset-controller-manager";
 const JOB_ACCOUNT: &str = "system:serviceaccount:kube-system:job-controller";
-
-/// Runs kubectl as the controller with this account.
-fn as_account(kubectl: &Kubectl, account: &str, arguments: &[&str], input: &str) -> KubectlOutput {
-    let account = format!("--as={account}");
-    let all = [&[&*account, "--as-group=system:masters"], arguments].concat();
-    kubectl.with_input(&all, input)
-}
-
-fn patch_arguments<'a>(kind: &'a str, name: &'a str, patch: &'a str) -> Vec<&'a str> {
-    vec![
-        "patch",
-        kind,
-        name,
-        "--namespace",
-        NAMESPACE,
-        "--type=merge",
-        "--patch",
-        patch,
-    ]
-}
 
 /// A stored owner, as an owner reference.
 fn owner(kubectl: &Kubectl, kind: &str, name: &str) -> Value {
@@ -102,13 +82,11 @@ pub fn jobs_of_job_sets_are_guarded(stage: &mut Fixture, _: Protocol) {
         no_job_joins_a_job_set(&tenant, &child);
         jobs_are_not_orphaned(&tenant);
         // JobSet's controller may have another account, but not one of the namespace.
-        let resume = resume.to_string();
-        let resume = patch_arguments("job", CHILD, &resume);
         let own = format!("system:serviceaccount:{NAMESPACE}:default");
-        let reply = as_account(kubectl, &own, &resume, "");
+        let reply = patch_as(kubectl, &own, "job", CHILD, &resume);
         expect_message(&reply, "spec: only JobSet's controller");
         for account in [JOBSET_ACCOUNT, "system:serviceaccount:managed:jobset"] {
-            as_account(kubectl, account, &resume, "").expect_accepted();
+            patch_as(kubectl, account, "job", CHILD, &resume).expect_accepted();
         }
         tenant
             .run(&["delete", "jobset", "s", "other"])
@@ -218,8 +196,8 @@ pub fn pods_of_jobs_are_guarded(stage: &mut Fixture, _: Protocol) {
                 message,
             );
         }
-        let release = json!({"metadata": {"ownerReferences": null}}).to_string();
-        let reply = tenant.patch("pod", "j-0", &release);
+        let release = json!({"metadata": {"ownerReferences": null}});
+        let reply = tenant.patch("pod", "j-0", &release.to_string());
         expect_message(
             &reply,
             "metadata.ownerReferences: only the controller of Jobs",
@@ -227,13 +205,7 @@ pub fn pods_of_jobs_are_guarded(stage: &mut Fixture, _: Protocol) {
         tenant
             .patch("pod", "j-0", &labels(json!({"team": "a"})).to_string())
             .expect_accepted();
-        as_account(
-            kubectl,
-            JOB_ACCOUNT,
-            &patch_arguments("pod", "j-0", &release),
-            "",
-        )
-        .expect_accepted();
+        patch_as(kubectl, JOB_ACCOUNT, "pod", "j-0", &release).expect_accepted();
         // The labels stay guarded: by them the pod is found once its Job is gone.
         expect_message(&tenant.patch("pod", "j-0", &detach.to_string()), message);
         tenant

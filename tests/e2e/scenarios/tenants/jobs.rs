@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, Tenant};
+use super::{NAMESPACE, Tenant, patch_as};
 use crate::cluster::CONTROLLER_ACCOUNT;
 use crate::kubectl::KubectlOutput;
 
@@ -74,20 +74,7 @@ fn resume(tenant: &Tenant, kind: &str, name: &str) -> KubectlOutput {
 }
 
 fn patch_as_controller(tenant: &Tenant, kind: &str, name: &str, patch: &Value) -> KubectlOutput {
-    let account = format!("--as={CONTROLLER_ACCOUNT}");
-    let patch = patch.to_string();
-    tenant.admin().run(&[
-        &account,
-        "--as-group=system:masters",
-        "patch",
-        kind,
-        name,
-        "--namespace",
-        NAMESPACE,
-        "--type=merge",
-        "--patch",
-        &patch,
-    ])
+    patch_as(tenant.admin(), CONTROLLER_ACCOUNT, kind, name, patch)
 }
 
 /// A job that waits does not start before its quota is reserved, whatever else changes with the start. The controller of a job that has
@@ -114,18 +101,9 @@ fn only_the_controller_resumes(tenant: &Tenant, kind: &str) {
         }
     }
     let as_operator = |name: &str| {
-        tenant.admin().run(&[
-            "--as=system:serviceaccount:operators:parent",
-            "--as-group=system:masters",
-            "patch",
-            kind,
-            name,
-            "--namespace",
-            NAMESPACE,
-            "--type=merge",
-            "--patch",
-            r#"{"spec": {"suspend": false}}"#,
-        ])
+        let account = "system:serviceaccount:operators:parent";
+        let resume = json!({"spec": {"suspend": false}});
+        patch_as(tenant.admin(), account, kind, name, &resume)
     };
     as_operator("waits").expect_rejected();
     as_operator("child").expect_accepted();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::policies::with_policies;
-use super::{NAMESPACE, Tenant};
+use super::{NAMESPACE, Tenant, patch_as};
 use crate::cluster::CONTROLLER_ACCOUNT;
 use crate::fixture::Fixture;
 use crate::kubectl::{Kubectl, KubectlOutput};
@@ -164,21 +164,8 @@ fn wait_for_gate(tenant: &Tenant) {
 /// Removes all gates of a pod as the controller.
 #[track_caller]
 fn admit(kubectl: &Kubectl, name: &str) -> KubectlOutput {
-    let patch = json!({"spec": {"schedulingGates": null}}).to_string();
-    let arguments = [
-        "--as",
-        CONTROLLER_ACCOUNT,
-        "--as-group=system:masters",
-        "--namespace",
-        NAMESPACE,
-        "patch",
-        "pod",
-        name,
-        "--type=merge",
-        "--patch",
-        &patch,
-    ];
-    kubectl.run(&arguments).expect_accepted()
+    let patch = json!({"spec": {"schedulingGates": null}});
+    patch_as(kubectl, CONTROLLER_ACCOUNT, "pod", name, &patch).expect_accepted()
 }
 
 #[track_caller]

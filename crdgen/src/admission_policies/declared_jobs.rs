@@ -82,6 +82,12 @@ fn new_job_conditions() -> Vec<MatchCondition> {
     ]
 }
 
+/// The condition that a job has the queue label before or after a change.
+fn has_a_queue() -> MatchCondition {
+    let is_queued = ["object", "oldObject"].map(|of| has_label(of, labels::QUEUE_NAME));
+    condition("has-a-queue", &is_queued.join(" || "))
+}
+
 /// The policy that a new job with the queue label is suspended, for API servers without mutating policies.
 #[must_use]
 pub fn suspended_guard(kind: &DeclaredKind) -> Guard {
@@ -107,14 +113,7 @@ pub fn running_guard(kind: &DeclaredKind) -> Guard {
     let (path, suspended, _) = kind.suspend_field();
     let is_suspended = |of| is_suspended(of, path, suspended);
     let conditions = vec![
-        condition(
-            "has-a-queue",
-            &format!(
-                "{} || {}",
-                has_label("object", labels::QUEUE_NAME),
-                has_label("oldObject", labels::QUEUE_NAME)
-            ),
-        ),
+        has_a_queue(),
         condition(
             "may-run",
             &format!(
@@ -161,14 +160,7 @@ pub fn resume_guard(kind: &DeclaredKind, not_by_lockkeeper: &str) -> Guard {
             "not-by-an-account-of-another-namespace",
             NOT_BY_OTHER_NAMESPACE,
         ),
-        condition(
-            "has-a-queue",
-            &format!(
-                "{} || {}",
-                has_label("object", labels::QUEUE_NAME),
-                has_label("oldObject", labels::QUEUE_NAME)
-            ),
-        ),
+        has_a_queue(),
     ];
     let message = format!(
         "{path}: only the controller may resume a job with a queue; the job starts when its queue has quota. Leave {path} as it is"

@@ -35,6 +35,7 @@ mod cel_rule;
 mod cel_rules;
 mod cel_signs;
 mod cel_sums;
+mod cel_tree;
 mod certificates;
 mod correlation;
 pub(crate) mod decode;

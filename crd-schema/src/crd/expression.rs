@@ -35,6 +35,7 @@ pub(super) use constants::constant_error;
 pub(super) use evaluate::{evaluate, is_object_type, qualified_name};
 pub(super) use format::{Clause as FormatClause, Piece as FormatPiece, parse as parse_format};
 pub(super) use json::unescaped;
+pub(super) use literals::TYPES;
 pub(super) use named_formats::is_named_format;
 pub(super) use scope::{Budget, Scope};
 pub(super) use value::{Failure, Value};

@@ -196,6 +196,15 @@ impl Node {
         Ok(node)
     }
 
+    /// The schemas of the values directly below: of items, additional properties and properties.
+    pub(super) fn below_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+        [&mut self.items, &mut self.additional]
+            .into_iter()
+            .flatten()
+            .map(AsMut::as_mut)
+            .chain(self.properties.values_mut())
+    }
+
     /// The schema of a field: of the property, or of `additionalProperties`.
     pub(super) fn field(&self, name: &str) -> Option<&Node> {
         self.properties.get(name).or(self.additional.as_deref())

@@ -1,6 +1,7 @@
 //! Expressions of admission policies: CEL over objects without a schema, as `k8s.io/apiserver/pkg/admission/plugin/cel`.
 
 use super::cel_program::Program;
+use super::cel_tree::parts;
 use super::expression::{Budget, Failure, Scope, Value, evaluate};
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, StructFieldExpr};
@@ -105,29 +106,17 @@ fn chain(tree: &IdedExpr) -> Option<Vec<&str>> {
 
 /// See [`PolicyExpression::mismatched_type`].
 fn mismatched(tree: &IdedExpr) -> Option<(String, String)> {
-    let parts: Vec<&IdedExpr> = match &tree.expr {
-        Expr::Struct(message) => {
-            for field in message.entries.iter().filter_map(field_of) {
-                let name = format!("{}.{}", message.type_name, field.field);
-                let found = constructed(&field.value).filter(|it| **it != name);
-                if let Some(found) = found.filter(|_| message.type_name != "JSONPatch") {
-                    return Some((found.clone(), name));
-                }
+    if let Expr::Struct(message) = &tree.expr
+        && message.type_name != "JSONPatch"
+    {
+        for field in message.entries.iter().filter_map(field_of) {
+            let name = format!("{}.{}", message.type_name, field.field);
+            if let Some(found) = constructed(&field.value).filter(|it| **it != name) {
+                return Some((found.clone(), name));
             }
-            let fields = message.entries.iter().filter_map(field_of);
-            fields.map(|it| &it.value).collect()
         }
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Call(call) => call
-            .target
-            .as_deref()
-            .into_iter()
-            .chain(&call.args)
-            .collect(),
-        Expr::Comprehension(all) => vec![&all.iter_range, &all.loop_step, &all.result],
-        _ => Vec::new(),
-    };
-    parts.into_iter().find_map(mismatched)
+    }
+    parts(tree).into_iter().find_map(mismatched)
 }
 
 fn field_of(entry: &IdedEntryExpr) -> Option<&StructFieldExpr> {

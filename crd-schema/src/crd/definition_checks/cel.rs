@@ -145,11 +145,7 @@ pub(super) fn record_compile_errors(node: &mut Node, is_resource: bool) {
             rule.program = Err(reason);
         }
     }
-    let below = [&mut node.items, &mut node.additional]
-        .into_iter()
-        .flatten();
-    let below = below.map(AsMut::as_mut).chain(node.properties.values_mut());
-    for node in below {
+    for node in node.below_mut() {
         let is_resource = node.is_embedded;
         record_compile_errors(node, is_resource);
     }

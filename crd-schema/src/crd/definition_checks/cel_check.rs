@@ -4,7 +4,7 @@ use super::cel_operators::operator;
 use super::cel_overloads::{Overload, overloads};
 use super::cel_types::{Type, is_type_name};
 use super::{cel_format, cel_functions};
-use crate::crd::expression::{is_object_type, qualified_name};
+use crate::crd::expression::{TYPES, is_object_type, qualified_name};
 use crate::crd::formats::time;
 use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
@@ -13,21 +13,6 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, StructExpr,
 };
 use std::collections::BTreeMap;
-
-/// Names of types that are values.
-const TYPES: [&str; 11] = [
-    "int",
-    "uint",
-    "double",
-    "bool",
-    "string",
-    "bytes",
-    "list",
-    "map",
-    "null_type",
-    "optional_type",
-    "type",
-];
 
 /// Prefixes of functions.
 const NAMESPACES: [&str; 7] = [

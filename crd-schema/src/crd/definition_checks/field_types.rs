@@ -104,11 +104,7 @@ fn mark_untyped(node: &mut Node) {
     if is_open && node.properties.is_empty() && node.items.is_none() && node.additional.is_none() {
         node.is_int_or_string = true;
     }
-    let below = [&mut node.items, &mut node.additional];
-    let below = below.into_iter().flatten().map(AsMut::as_mut);
-    below
-        .chain(node.properties.values_mut())
-        .for_each(mark_untyped);
+    node.below_mut().for_each(mark_untyped);
 }
 
 impl<'a> DefinedField<'a> {

@@ -29,11 +29,7 @@ pub(in super::super) fn record_sum_types(node: &mut Node, is_resource: bool) {
             program.name_sums(&in_message);
         }
     }
-    let below = [&mut node.items, &mut node.additional]
-        .into_iter()
-        .flatten();
-    let below = below.map(AsMut::as_mut).chain(node.properties.values_mut());
-    for node in below {
+    for node in node.below_mut() {
         let is_resource = node.is_embedded;
         record_sum_types(node, is_resource);
     }

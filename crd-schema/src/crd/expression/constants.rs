@@ -4,9 +4,10 @@ use super::evaluate::evaluate_tree;
 use super::literals::is_constant;
 use super::scope::{Budget, Scope};
 use super::value::Failure;
+use crate::crd::cel_tree::parts;
 use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
-use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
+use kube_cel::cel::common::ast::{CallExpr, Expr, LiteralValue};
 
 /// The functions that cel-go computes (`IsTypeConversionFunction` of its package `overloads`).
 const CONVERSIONS: [&str; 10] = [
@@ -55,34 +56,6 @@ fn is_invalid_pattern(call: &CallExpr) -> bool {
     let is_search = call.target.is_some() && matches!(call.func_name.as_str(), "find" | "findAll");
     let pattern = call.args.first().filter(|_| is_search);
     matches!(pattern.map(|it| &it.expr), Some(Expr::Literal(LiteralValue::String(text))) if !go_regex::is_valid(text.inner()))
-}
-
-fn parts(tree: &IdedExpr) -> Vec<&IdedExpr> {
-    match &tree.expr {
-        Expr::Call(call) => call
-            .target
-            .iter()
-            .map(AsRef::as_ref)
-            .chain(&call.args)
-            .collect(),
-        Expr::Select(select) => vec![&select.operand],
-        Expr::List(list) => list.elements.iter().collect(),
-        Expr::Map(map) => {
-            let entries = map.entries.iter().filter_map(|it| match &it.expr {
-                EntryExpr::MapEntry(entry) => Some([&entry.key, &entry.value]),
-                EntryExpr::StructField(_) => None,
-            });
-            entries.flatten().collect()
-        }
-        Expr::Comprehension(all) => vec![
-            &all.iter_range,
-            &all.accu_init,
-            &all.loop_cond,
-            &all.loop_step,
-            &all.result,
-        ],
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr};
 
 /// The names of types that are values.
-pub(super) const TYPES: [&str; 11] = [
+pub(in super::super) const TYPES: [&str; 11] = [
     "int",
     "uint",
     "double",

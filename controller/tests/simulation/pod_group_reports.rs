@@ -1,4 +1,4 @@
-//! How often the pods of a group are told why they do not start.
+//! How often the controller reports on the pods of a group why they do not start.
 
 use crate::fixture::Fixture;
 use crate::objects::NAMESPACE;

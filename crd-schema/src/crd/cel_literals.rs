@@ -112,7 +112,7 @@ fn plain_literal(literal: &str) -> Option<String> {
             sign
         };
         match u8::try_from(value) {
-            // An escape of bytes stands for a byte.
+            // In bytes, an escape is one byte.
             Ok(byte) if is_bytes && (sign == '\\' && !is_raw) => push_byte(byte, &mut out),
             _ if is_bytes => push_text(value, &mut out),
             _ => push_sign(value, &mut out),

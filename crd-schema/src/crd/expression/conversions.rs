@@ -172,11 +172,11 @@ fn has_valid_underscores(text: &str) -> bool {
     !is_after_underscore
 }
 
+/// A hexadecimal float after its prefix: digits, and a power of two in decimal.
 #[allow(
     clippy::cast_precision_loss,
-    reason = "the conversion rounds to the nearest float, as Go does"
+    reason = "Go rounds to the nearest float too"
 )]
-/// A hexadecimal float after its prefix: digits, and a power of two in decimal.
 fn hexadecimal_float(text: &str) -> Option<f64> {
     /// The digits that a float with 53 bits can depend on, with a margin.
     const DIGITS_MAX: usize = 30;

@@ -170,7 +170,7 @@ fn written(clause: Clause, arg: &Value<'_>) -> Result<String, Failure> {
     })
 }
 
-/// A float, or a text that stands for one.
+/// The value of a float, or of a text with the name of one (`NaN`, `Infinity`).
 fn float(arg: &Value<'_>) -> Option<f64> {
     match arg {
         Value::Double(number) => Some(*number),

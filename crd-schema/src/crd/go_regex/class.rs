@@ -114,7 +114,7 @@ fn unicode(at: &mut Cursor<'_>, is_negated: bool) -> Option<String> {
 fn range(at: &mut Cursor<'_>, out: &mut String) -> Option<()> {
     let low = code(at)?;
     let mut high = low;
-    // A minus before the end of the class stands for itself.
+    // A minus before the end of the class is a literal.
     if at.0.starts_with('-') && at.0.len() > 1 && !at.0.starts_with("-]") {
         at.next()?;
         high = code(at)?;

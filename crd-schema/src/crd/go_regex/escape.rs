@@ -52,7 +52,7 @@ fn hexadecimal(at: &mut Cursor<'_>) -> Option<u32> {
     })
 }
 
-/// Appends a sign that stands for itself, inside and outside a class.
+/// Appends a literal character, inside and outside a class.
 pub(super) fn push_sign(sign: char, out: &mut String) {
     if sign.is_ascii_alphanumeric() || !sign.is_ascii() {
         out.push(sign);

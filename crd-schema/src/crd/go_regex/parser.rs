@@ -206,7 +206,7 @@ impl Parser<'_> {
         self.leaf(Kind::Other, assertion)
     }
 
-    /// Adds a sign that stands for itself.
+    /// Adds a literal character.
     fn literal(&mut self, code: u32) -> Option<()> {
         let has_fold = self.flags.has(Flags::FOLD);
         let kind = Kind::Literal(has_fold);

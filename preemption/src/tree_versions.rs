@@ -53,6 +53,11 @@ impl TreeVersions {
         }
     }
 
+    /// Returns whether queues or cohorts have changed since a version.
+    pub(crate) const fn has_rebuilt(&self, since: u64) -> bool {
+        self.rebuilt > since
+    }
+
     /// Returns whether the tree has changed since a version.
     pub(crate) fn has_changed(&self, root: NodeId, since: u64) -> bool {
         let tree = self.trees.get(root.index());

@@ -37,8 +37,10 @@ pub(super) fn known_nomination(
     let versions = state.admitted_index.versions();
     let root = state.tree.node(context.queue()).root;
     let is_fair = matches!(state.options.algorithm, Algorithm::FairSharing(_));
+    // After a change of the queue, it may have no flavor that the workload may use.
     if versions.has_changed(root, known.version)
         && (is_fair
+            || versions.has_rebuilt(known.version)
             || context
                 .usable_flavors()
                 .any(|flavor| versions.has_flavor_changed(root, flavor, known.version)))

@@ -1,7 +1,7 @@
-//! Held quota while its queue changes.
+//! Held quota and earlier nominations while a queue changes.
 
 use crate::fixture::{Fixture, test_queue};
-use lockkeeper_preemption::{Options, Reservation};
+use lockkeeper_preemption::{Damping, Options, QueueSpec, Reservation};
 
 #[test]
 fn release_of_reservation_made_without_quota_frees_it_once() {
@@ -26,4 +26,26 @@ fn release_of_reservation_made_without_quota_frees_it_once() {
     assert_eq!(used(&mut house), 3);
     house.remove("it");
     assert_eq!(used(&mut house), 0);
+}
+
+/// The earlier nomination has a flavor that the queue no longer has; the workload may not use the new one.
+#[test]
+fn nomination_ends_when_its_flavor_leaves_the_queue() {
+    // With damping no nomination is reused.
+    let options = Options {
+        damping: Damping::Off,
+        ..Options::default()
+    };
+    let mut house = Fixture::new(options, &[test_queue("a", 4)]);
+    house.add_admitted("low", "a", 0, 4);
+    let other = house.state.flavor("other");
+    house.add_pending_without_flavor("high", "a", 1, 4, other);
+    assert_eq!(house.run_cycle(), ["high preempts low"]);
+    let spec = house.queue_spec(&test_queue("a", 4));
+    let mut groups = spec.groups.clone();
+    groups[0].flavors[0].flavor = other;
+    house.state.set_queue(QueueSpec { groups, ..spec });
+    // A traced cycle reuses no nomination.
+    let cycle = house.state.next_cycle(house.now_s + 1, false);
+    assert_eq!(house.describe_entry(&cycle.entries[0]), "high NoFit");
 }

@@ -1,7 +1,7 @@
 //! Cohorts with one flavor and one resource, with access by name.
 
 use lockkeeper_preemption::{
-    Amount, BorrowWithinCohort, CohortSpec, Cycle, Decision, Entry, FlavorFungibility,
+    Amount, BorrowWithinCohort, CohortSpec, Cycle, Decision, Entry, FlavorFungibility, FlavorId,
     FlavorQuotas, FlavorResource, Options, PodSet, Preemption, PreemptionLimits, QueueSpec,
     QueueingStrategy, Quota, ReclaimWithinCohort, Reservation, ResourceGroup, State, Step,
     WithinClusterQueue, WorkloadSpec,
@@ -54,12 +54,17 @@ impl Fixture {
     }
 
     pub fn set_queue(&mut self, team: &TestQueue) {
+        let spec = self.queue_spec(team);
+        self.state.set_queue(spec);
+    }
+
+    pub fn queue_spec(&mut self, team: &TestQueue) -> QueueSpec<'static> {
         let of = self.gpu_resource();
         let quota = Quota {
             nominal: Amount::new(team.nominal),
             ..Quota::default()
         };
-        self.state.set_queue(QueueSpec {
+        QueueSpec {
             name: team.name,
             cohort: Some(team.cohort),
             groups: vec![ResourceGroup {
@@ -81,7 +86,7 @@ impl Fixture {
             weight: 1.0,
             is_active: team.is_active,
             elastic: None,
-        });
+        }
     }
 
     /// Adds cohorts without quota as children of the cohort `all`.
@@ -150,6 +155,22 @@ impl Fixture {
 
     pub fn add_pending(&mut self, name: &str, queue: &str, priority: i32, gpus: i64) {
         let spec = self.workload_spec(name, queue, priority, gpus);
+        self.state.add_pending(spec);
+    }
+
+    /// Adds a workload that may not use a flavor.
+    pub fn add_pending_without_flavor(
+        &mut self,
+        name: &str,
+        queue: &str,
+        priority: i32,
+        gpus: i64,
+        flavor: FlavorId,
+    ) {
+        let mut spec = self.workload_spec(name, queue, priority, gpus);
+        for pod_set in &mut spec.pod_sets {
+            pod_set.ineligible = Box::new([flavor]);
+        }
         self.state.add_pending(spec);
     }
 

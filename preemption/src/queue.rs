@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The number of inadmissible classes up to which unused ones stay.
+/// The number of inadmissible classes up to which unknown ones stay.
 const UNCHECKED_CLASSES_MAX: usize = 64;
 
 /// The settings of a ClusterQueue.
@@ -88,7 +88,7 @@ pub(crate) struct Queue {
     heads: BTreeMap<QueueKey, EquivalenceClass>,
     /// Classes of which a workload failed at the head, without a change since.
     inadmissible_classes: BTreeSet<EquivalenceClass>,
-    /// The number of inadmissible classes above which unused ones are dropped.
+    /// The number of inadmissible classes above which unknown ones are dropped.
     classes_kept_max: usize,
     /// The number of workloads in `class_queues`.
     queued_count: usize,
@@ -173,12 +173,12 @@ impl Queue {
         }
     }
 
-    /// Drops inadmissible classes whose pod sets no workload has any more: their ids are never used again. Costs constant
+    /// Drops inadmissible classes whose pod sets are not known any more: their ids are never used again. Costs constant
     /// time on average, since it runs only when the number of classes has doubled.
-    pub(crate) fn drop_unused_classes(&mut self, is_used: impl Fn(u64) -> bool) {
+    pub(crate) fn drop_unknown_classes(&mut self, is_known: impl Fn(u64) -> bool) {
         if self.inadmissible_classes.len() > self.classes_kept_max.max(UNCHECKED_CLASSES_MAX) {
             self.inadmissible_classes
-                .retain(|(pod_sets, _, _)| is_used(*pod_sets));
+                .retain(|(pod_sets, _, _)| is_known(*pod_sets));
             self.classes_kept_max = self.inadmissible_classes.len().saturating_mul(2);
         }
     }

@@ -269,7 +269,7 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
         // Kueue gate `SchedulingEquivalenceHashing`: all equivalent workloads would fail as well.
         queue.mark_inadmissible(class);
         let interner = &state.pod_set_interner;
-        queue.drop_unused_classes(|id| interner.is_used(id));
+        queue.drop_unknown_classes(|id| interner.is_known(id));
         RequeueDestination::Inadmissible
     };
     // First in its queue until it leaves the queue or another preemptor replaces it (Kueue).

@@ -328,13 +328,15 @@ fn state_of(objects: &[(Kind, &Value)]) -> Option<ClusterState> {
                 cluster.set_namespace(&metadata.name?, metadata.labels.unwrap_or_default());
             }
             Kind::Workload => drop(cluster.set_workload(Arc::new(decode::<Workload>(object)?)).ok()?),
-            // No node is watched here.
+            // No node and no pod is watched here.
             Kind::Job(_)
             | Kind::JobKind
             | Kind::PodGroup
             | Kind::Node
             | Kind::BoundPod
-            | Kind::DisruptionBudget => {}
+            | Kind::DisruptionBudget
+            | Kind::LimitRange
+            | Kind::RuntimeClass => {}
         }
     }
     Some(cluster)

@@ -47,7 +47,24 @@ pub(crate) struct QueueKey {
 }
 
 /// Scheduling-equivalent workloads: equal pod sets, priority and preemption labels.
-pub(crate) type EquivalenceClass = (u64, i32, PreemptionLabels);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct EquivalenceClass {
+    pub(crate) pod_sets_id: u64,
+    pub(crate) priority: i32,
+    pub(crate) labels: PreemptionLabels,
+    /// Whether the namespace selector matches them. A class out of scope is inadmissible if the same class in scope is, but
+    /// nothing makes its workloads active again.
+    pub(crate) is_in_scope: bool,
+}
+
+impl EquivalenceClass {
+    fn with_scope(self, is_in_scope: bool) -> EquivalenceClass {
+        EquivalenceClass {
+            is_in_scope,
+            ..self
+        }
+    }
+}
 
 /// The last flavors that were tried for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,7 +103,7 @@ pub(crate) struct Queue {
     class_queues: BTreeMap<EquivalenceClass, ClassQueue>,
     /// The first workload of each active class, with its class.
     heads: BTreeMap<QueueKey, EquivalenceClass>,
-    /// Classes of which a workload failed at the head, without a change since.
+    /// Classes of which a workload failed at the head, without a change since. All are in scope.
     inadmissible_classes: BTreeSet<EquivalenceClass>,
     /// The number of inadmissible classes above which unknown ones are dropped.
     classes_kept_max: usize,
@@ -107,7 +124,11 @@ impl Queue {
     /// Adds a workload to its class.
     pub(crate) fn push(&mut self, key: QueueKey, class: EquivalenceClass) {
         // As in Kueue, a new workload of an inadmissible class is inadmissible immediately.
-        let is_open = !self.inadmissible_classes.contains(&class);
+        let is_open = !self.inadmissible_classes.contains(&class.with_scope(true));
+        if !is_open && !class.is_in_scope {
+            self.out_of_scope.insert(key);
+            return;
+        }
         match self.class_queues.entry(class) {
             Entry::Vacant(entry) => {
                 if is_open {
@@ -178,7 +199,7 @@ impl Queue {
     pub(crate) fn drop_unknown_classes(&mut self, is_known: impl Fn(u64) -> bool) {
         if self.inadmissible_classes.len() > self.classes_kept_max.max(UNCHECKED_CLASSES_MAX) {
             self.inadmissible_classes
-                .retain(|(pod_sets, _, _)| is_known(*pod_sets));
+                .retain(|class| is_known(class.pod_sets_id));
             self.classes_kept_max = self.inadmissible_classes.len().saturating_mul(2);
         }
     }
@@ -194,6 +215,13 @@ impl Queue {
             && let Some(class_queue) = self.class_queues.get(&class)
         {
             self.heads.remove(&class_queue.first);
+        }
+        if let Some(class_queue) = self.class_queues.remove(&class.with_scope(false)) {
+            self.heads.remove(&class_queue.first);
+            let moved = class_queue.rest.len().saturating_add(1);
+            self.queued_count = self.queued_count.saturating_sub(moved);
+            self.out_of_scope.extend(class_queue.rest);
+            self.out_of_scope.insert(class_queue.first);
         }
     }
 
@@ -289,7 +317,7 @@ impl Queue {
     pub(crate) fn requeue_expired_backoffs(
         &mut self,
         now_s: i64,
-        mut class: impl FnMut(WorkloadId) -> EquivalenceClass,
+        mut class: impl FnMut(WorkloadId) -> Option<EquivalenceClass>,
     ) -> Vec<WorkloadId> {
         let mut released = Vec::new();
         while let Some((until_s, _)) = self.backing_off.first()
@@ -297,8 +325,9 @@ impl Queue {
             && let Some((_, key)) = self.backing_off.pop_first()
         {
             released.push(key.id);
-            let class = class(key.id);
-            self.push(key, class);
+            if let Some(class) = class(key.id) {
+                self.push(key, class);
+            }
         }
         released
     }

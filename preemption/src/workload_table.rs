@@ -47,7 +47,12 @@ impl WorkloadRow {
     }
 
     pub(crate) fn equivalence_class(&self) -> EquivalenceClass {
-        (self.pod_sets_id, self.priority, self.preemption_labels)
+        EquivalenceClass {
+            pod_sets_id: self.pod_sets_id,
+            priority: self.priority,
+            labels: self.preemption_labels,
+            is_in_scope: self.is_in_scope,
+        }
     }
 }
 

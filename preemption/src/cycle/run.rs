@@ -10,7 +10,6 @@ use super::order;
 use super::process::{EntryProcessor, ProcessedEntry, TriedFlavors};
 use super::reuse::{known_nomination, reusable_version};
 use crate::ids::NodeId;
-use crate::job::PreemptionLabels;
 use crate::known_nomination::KnownNomination;
 use crate::policy::QueueingStrategy;
 use crate::queue::LastAssignment;
@@ -87,12 +86,10 @@ pub fn requeue_expired_backoffs(state: &mut State, now_s: i64) {
     let workloads = &mut state.workloads;
     for queue in &mut state.queues {
         queue.requeue_expired_backoffs(now_s, |id| {
-            workloads
-                .get_mut(id)
-                .map_or((u64::MAX, 0, PreemptionLabels::default()), |record| {
-                    record.backoff_until_s = None;
-                    record.equivalence_class()
-                })
+            workloads.get_mut(id).map(|record| {
+                record.backoff_until_s = None;
+                record.equivalence_class()
+            })
         });
     }
 }

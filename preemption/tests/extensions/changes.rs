@@ -49,3 +49,27 @@ fn nomination_ends_when_its_flavor_leaves_the_queue() {
     let cycle = house.state.next_cycle(house.now_s + 1, false);
     assert_eq!(house.describe_entry(&cycle.entries[0]), "high NoFit");
 }
+
+/// A workload out of scope becomes inadmissible with its class, before or after that of the others, and stays so (Kueue).
+#[test]
+fn workloads_out_of_scope_stay_inadmissible_with_their_class() {
+    let mut house = Fixture::new(Options::default(), &[test_queue("a", 4)]);
+    house.add_admitted("running", "a", 1, 4);
+    house.add_pending("first", "a", 0, 4);
+    house.add_pending_out_of_scope("second", "a", 0, 4);
+    house.add_pending("third", "a", 0, 4);
+    assert_eq!(house.run_cycle(), ["first NoCandidates"]);
+    house.add_pending_out_of_scope("fourth", "a", 0, 4);
+    let node = house.state.queue("a").unwrap();
+    assert_eq!(house.state.node_view(node).pending_counts().queued, 4);
+    assert!(house.state.node_view(node).active().is_empty());
+    house.remove("running");
+    let active: Vec<_> = ["first", "third"]
+        .map(|it| house.state.workload(it).unwrap())
+        .into();
+    assert_eq!(house.state.node_view(node).active(), active);
+    assert_eq!(house.state.node_view(node).pending_counts().queued, 4);
+    house.remove("fourth");
+    house.remove("first");
+    assert_eq!(house.state.node_view(node).pending_counts().queued, 2);
+}

@@ -174,6 +174,13 @@ impl Fixture {
         self.state.add_pending(spec);
     }
 
+    /// Adds a workload that the namespace selector of its queue does not match.
+    pub fn add_pending_out_of_scope(&mut self, name: &str, queue: &str, priority: i32, gpus: i64) {
+        let mut spec = self.workload_spec(name, queue, priority, gpus);
+        spec.is_in_scope = false;
+        self.state.add_pending(spec);
+    }
+
     /// Runs a cycle one second later; returns the decision on each entry, in order.
     pub fn run_cycle(&mut self) -> Vec<String> {
         let cycle = self.run_traced_cycle();

@@ -116,7 +116,11 @@ impl Scheduler {
 
     pub fn mark_evicted(&mut self, name: &str) {
         let workload = self.cluster_model.workloads.get_mut(name).unwrap();
-        workload.reservation.as_mut().unwrap().is_evicted = true;
+        let held = workload.reservation.as_mut().unwrap();
+        if !std::mem::replace(&mut held.is_evicted, true) {
+            let queue = workload.queue.clone();
+            self.pending_queue(&queue).generation += 1;
+        }
     }
 
     pub fn release(&mut self, name: &str) {

@@ -4,9 +4,14 @@
 //! cost too much for the schema of lockkeeper's kinds, and those of rules that the administrator
 //! softens. Rules that look up other objects need the webhook.
 
+mod cel_fields;
 pub mod cel_rewrite;
+pub mod declared_children;
 pub mod declared_jobs;
+mod declared_pod_sets;
 pub mod default_queue;
+#[cfg(test)]
+mod evaluation;
 pub mod guards;
 pub mod job_guards;
 pub mod mutating;

@@ -28,7 +28,8 @@ pub struct DeclaredKind {
     pub(crate) suspension: Suspension,
     /// The path of the field that names the controller, and the name of the controller of the kind.
     pub(crate) managed_by: Option<(JobPath, String)>,
-    pub(crate) pod_sets: Vec<PodSets>,
+    /// The pods of a job.
+    pub pod_sets: Vec<PodSets>,
     pub(crate) resets: Vec<Reset>,
     pub(crate) priority_class: Option<ObjectExpression>,
     /// In the order of [`StatusExpression::ALL`].

@@ -27,7 +27,7 @@ pub use compile_error::{CompileError, describe_errors};
 pub use declared_kind::DeclaredKind;
 pub use definition_check::check_against_definition;
 pub use job_path::{JobPath, JobPathError};
-pub use parts::ChildKind;
+pub use parts::{ChildKind, PodCount, PodSetName, PodSets, PodsField};
 pub use patches::{PodSetWrite, PodTemplateSource};
 pub use pod_sets::DeclaredPodSet;
 pub use read::{DeclaredJob, DeclaredResult};

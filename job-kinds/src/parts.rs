@@ -30,24 +30,30 @@ pub(crate) struct Reset {
     pub(crate) value: Value,
 }
 
-/// The pods of a template, or of each template in a list or map.
+/// The pods of a template, or of each template in a list or map. The expressions read `self`, and with `forEach` also `item` and `key`.
 #[derive(Debug)]
-pub(crate) struct PodSets {
-    pub(crate) for_each: Option<JobPath>,
-    pub(crate) name: PodSetName,
-    pub(crate) condition: Option<ObjectExpression>,
-    pub(crate) pods: PodsField,
-    pub(crate) count: PodCount,
+pub struct PodSets {
+    /// The list or map whose items have the templates, from the root.
+    pub for_each: Option<JobPath>,
+    /// The name of each pod set.
+    pub name: PodSetName,
+    /// Whether the job has these pods; without it, whether it has their field.
+    pub condition: Option<ObjectExpression>,
+    /// The field that describes them.
+    pub pods: PodsField,
+    /// Their number.
+    pub count: PodCount,
     pub(crate) minimum: Option<ObjectExpression>,
     pub(crate) reclaimable: Option<ObjectExpression>,
 }
 
 /// The field of a job that describes pods; its path starts at the root, or with `forEach` at the item.
 #[derive(Debug)]
-pub(crate) struct PodsField {
-    pub(crate) path: JobPath,
+pub struct PodsField {
+    /// Its path.
+    pub path: JobPath,
     /// The requests by resource, if the field is no pod template.
-    pub(crate) requests: Option<Vec<(String, ObjectExpression)>>,
+    pub requests: Option<Vec<(String, ObjectExpression)>>,
 }
 
 impl PodSets {
@@ -74,15 +80,19 @@ impl PodsField {
 
 /// The number of pods of a pod set.
 #[derive(Debug)]
-pub(crate) enum PodCount {
+pub enum PodCount {
+    /// One pod.
     One,
+    /// The value of an expression.
     Expression(ObjectExpression),
     /// A field that is written too. Its path starts at the root, or with `forEach` at the item.
     Field(JobPath),
 }
 
 impl PodCount {
-    pub(crate) const fn expression(&self) -> Option<&ObjectExpression> {
+    /// The expression, if it is one.
+    #[must_use]
+    pub const fn expression(&self) -> Option<&ObjectExpression> {
         match self {
             Self::Expression(of) => Some(of),
             Self::One | Self::Field(_) => None,
@@ -99,8 +109,10 @@ impl PodCount {
 
 /// The name of a pod set.
 #[derive(Debug)]
-pub(crate) enum PodSetName {
+pub enum PodSetName {
+    /// This name.
     Fixed(String),
+    /// The value of an expression.
     Expression(ObjectExpression),
     /// The key in a map, or `name` of the item of a list.
     OfItem,

@@ -1,6 +1,8 @@
 //! Admission policies for the jobs of a kind that a `JobKind` declares: a new job with the queue label is suspended, and what the
 //! controller relies on does not change while a job may run.
 
+use super::cel_fields::{has_field, literal, select};
+use super::declared_pod_sets::{adds_no_pods, path as path_of_pods};
 use super::guards::{Guard, garbage_collector_condition, guard, rule, validation};
 use super::job_guards::NOT_BY_OTHER_NAMESPACE;
 use super::mutating::{PolicyWithBinding, add, json_patch, with_binding};
@@ -16,31 +18,6 @@ const KEPT_LABELS: [&str; 3] = [
     labels::QUEUE_NAME,
     labels::PRIORITY_CLASS,
     labels::PREEMPTION_PRIORITY_CLASS,
-];
-
-/// Words that are no names of fields in CEL.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
 ];
 
 /// The policy that suspends a new job with the queue label.
@@ -107,7 +84,8 @@ pub fn suspended_guard(kind: &DeclaredKind) -> Guard {
     guard(&name, rules, conditions, validations, None)
 }
 
-/// The policy that the queue, the priority classes and the controller of a job do not change while it may run.
+/// The policy that the queue, the priority classes, the controller and the pods of a job do not change while it may run; there may be
+/// fewer pods.
 #[must_use]
 pub fn running_guard(kind: &DeclaredKind) -> Guard {
     let (path, suspended, _) = kind.suspend_field();
@@ -144,6 +122,22 @@ pub fn running_guard(kind: &DeclaredKind) -> Guard {
         &format!("{} == {}", controllers("object"), controllers("oldObject")),
         &format!("metadata.ownerReferences: the controller of a job must not change while the job is not suspended; {remedy}"),
     ));
+    // A job whose pods cannot be read may still lose its finalizers.
+    let is_same = "(has(object.spec) && has(oldObject.spec) && object.spec == oldObject.spec)";
+    let may_differ = format!(
+        "{is_same} || {} || {}",
+        is_suspended("object"),
+        is_suspended("oldObject")
+    );
+    for pod_sets in &kind.pod_sets {
+        validations.push(validation(
+            &format!("{may_differ} || {}", adds_no_pods(pod_sets)),
+            &format!(
+                "{}: a job with a queue gets no other and no more pods while it is not suspended, because they have no quota; {remedy}",
+                path_of_pods(pod_sets)
+            ),
+        ));
+    }
     let rules = vec![rule(&kind.group, &kind.version, &kind.plural, &["UPDATE"])];
     let name = format!("{}.{}.running", kind.plural, kind.group);
     guard(&name, rules, conditions, validations, None)
@@ -187,49 +181,6 @@ fn is_suspended(of: &str, path: &JobPath, suspended: &Value) -> String {
         has_field(of, &fields),
         literal(suspended)
     )
-}
-
-/// The CEL condition that each field of a path is present: `has` fails below a missing one.
-fn has_field(of: &str, fields: &[&str]) -> String {
-    let steps = (1..=fields.len()).map(|count| {
-        let (way, name) = fields.split_at(count.saturating_sub(1));
-        let name = name.first().copied().unwrap_or_default();
-        let way = select(of, way);
-        if is_identifier(name) {
-            format!("has({way}.{name})")
-        } else {
-            format!("{} in {way}", text(name))
-        }
-    });
-    format!("({})", steps.collect::<Vec<_>>().join(" && "))
-}
-
-/// The CEL value of a field.
-fn select(of: &str, fields: &[&str]) -> String {
-    fields.iter().fold(of.to_owned(), |of, name| {
-        if is_identifier(name) {
-            format!("{of}.{name}")
-        } else {
-            format!("{of}[{}]", text(name))
-        }
-    })
-}
-
-fn is_identifier(name: &str) -> bool {
-    let is_letter = |it: char| it.is_ascii_alphabetic() || it == '_';
-    name.starts_with(is_letter)
-        && name.chars().all(|it| is_letter(it) || it.is_ascii_digit())
-        && !RESERVED.contains(&name)
-}
-
-/// A value as CEL.
-fn literal(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), text)
-}
-
-/// A text as CEL, which has the escapes of JSON.
-fn text(value: &str) -> String {
-    Value::from(value).to_string()
 }
 
 /// A path as JSON Pointer (RFC 6901), within a text of CEL.

@@ -43,7 +43,7 @@ impl Senders<'_> {
 }
 
 /// The policy that only the controller resumes a job with a queue, or the controller of another job that has created it: a service
-/// account of another namespace.
+/// account of another namespace; and that a Job with a queue gets no more pods while it may run.
 #[must_use]
 pub fn job_guard(senders: &Senders<'_>) -> Guard {
     let is_queued = format!("{} || {}", has_queue("object"), has_queue("oldObject"));
@@ -53,15 +53,31 @@ pub fn job_guard(senders: &Senders<'_>) -> Guard {
     );
     let suspended =
         |of: &str| format!("(has({of}.spec) && has({of}.spec.suspend) && {of}.spec.suspend)");
-    let validations = vec![validation(
-        &format!(
-            "!{} || {} || {is_by_its_creator}",
-            suspended("oldObject"),
-            suspended("object")
+    // A JobSet has no such field: the type checks of the API server would report it.
+    let parallelism =
+        |of: &str| format!("(has(dyn({of}).spec.parallelism) ? dyn({of}).spec.parallelism : 1)");
+    let validations = vec![
+        validation(
+            &format!(
+                "!{} || {} || {is_by_its_creator}",
+                suspended("oldObject"),
+                suspended("object")
+            ),
+            "spec.suspend: only the controller may resume a job with a queue; the job starts when its queue has quota. Leave \
+             spec.suspend as it is",
         ),
-        "spec.suspend: only the controller may resume a job with a queue; the job starts when its queue has quota. Leave \
-         spec.suspend as it is",
-    )];
+        validation(
+            &format!(
+                "{} || {} || !has(object.spec) || !has(oldObject.spec) || {} <= {}",
+                suspended("oldObject"),
+                suspended("object"),
+                parallelism("object"),
+                parallelism("oldObject"),
+            ),
+            "spec.parallelism: a job with a queue gets no more pods while it runs, because they have no quota. Set spec.suspend to true in \
+             the same change: the job stops, and starts with the new number when its queue has quota",
+        ),
+    ];
     let conditions = senders.conditions(("is-queued", &is_queued));
     guard(
         "jobs.guard",
@@ -81,23 +97,9 @@ pub fn job_set_guard(senders: &Senders<'_>) -> Guard {
         has_queue("object"),
         has_queue("oldObject")
     );
-    let has_finalizer = |of: &str| {
-        format!(
-            "({of} != null && has({of}.metadata.finalizers) && 'orphan' in {of}.metadata.finalizers)"
-        )
-    };
-    let message = "the Jobs of a JobSet with a queue cannot be orphaned: they would create pods without quota. Delete the JobSet with them";
-    let validations = vec![
-        validation(NO_ORPHANS, &format!("propagationPolicy: {message}")),
-        validation(
-            &format!(
-                "!{} || {}",
-                has_finalizer("object"),
-                has_finalizer("oldObject")
-            ),
-            &format!("metadata.finalizers: {message}"),
-        ),
-    ];
+    let validations = no_orphans(
+        "the Jobs of a JobSet with a queue cannot be orphaned: they would create pods without quota. Delete the JobSet with them",
+    );
     let conditions = senders.conditions(("is-queued", &is_queued));
     let rules = vec![rule(
         job_set::GROUP,
@@ -125,23 +127,17 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
         is_owned("oldObject"),
         is_owned("object")
     );
-    let update = |expression: &str, message: &str| {
-        validation(
-            &format!("request.operation != 'UPDATE' || ({expression})"),
-            message,
-        )
-    };
     let validations = vec![
         validation(
             "request.operation != 'CREATE'",
             "metadata.ownerReferences: only JobSet's controller may create a Job of a JobSet: it resumes each Job that names the JobSet; \
              leave the controller reference out",
         ),
-        update(
+        of_update(
             "object.spec == oldObject.spec",
             "spec: only JobSet's controller may change the Jobs of a JobSet; change the JobSet",
         ),
-        update(
+        of_update(
             &labels_are_kept(&[
                 starts_with(JOBSET_LABELS),
                 starts_with(&format!("{GROUP}/")),
@@ -149,13 +145,12 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
             "metadata.labels: only JobSet's controller may change the labels of jobset.sigs.k8s.io and lockkeeper.dev on a Job of a \
              JobSet",
         ),
-        update(
+        of_update(
             OWNERS_ARE_KEPT,
             "metadata.ownerReferences: only JobSet's controller may change the owners of a Job of a JobSet",
         ),
-        update(
-            "!has(object.metadata.finalizers) || object.metadata.finalizers.all(it, \
-             has(oldObject.metadata.finalizers) && it in oldObject.metadata.finalizers)",
+        of_update(
+            NO_FURTHER_FINALIZERS,
             "metadata.finalizers: a Job of a JobSet gets no further finalizers, because its pods would run on without it",
         ),
         validation(
@@ -205,23 +200,55 @@ pub fn job_pod_guard(senders: &Senders<'_>) -> Guard {
     guard("job-pods.guard", rules, conditions, validations, None)
 }
 
+/// A validation of updates only.
+pub(super) fn of_update(expression: &str, message: &str) -> Validation {
+    validation(
+        &format!("request.operation != 'UPDATE' || ({expression})"),
+        message,
+    )
+}
+
+/// The validations that an object is deleted with its dependents.
+pub(super) fn no_orphans(message: &str) -> Vec<Validation> {
+    let has_finalizer = |of: &str| {
+        format!(
+            "({of} != null && has({of}.metadata.finalizers) && 'orphan' in {of}.metadata.finalizers)"
+        )
+    };
+    vec![
+        validation(NO_ORPHANS, &format!("propagationPolicy: {message}")),
+        validation(
+            &format!(
+                "!{} || {}",
+                has_finalizer("object"),
+                has_finalizer("oldObject")
+            ),
+            &format!("metadata.finalizers: {message}"),
+        ),
+    ]
+}
+
 /// The CEL condition that a request deletes no object without its dependents.
-const NO_ORPHANS: &str = "request.operation != 'DELETE' || request.options == null \
+pub(super) const NO_ORPHANS: &str = "request.operation != 'DELETE' || request.options == null \
      || ((!has(request.options.propagationPolicy) || request.options.propagationPolicy != 'Orphan') \
      && (!has(request.options.orphanDependents) || request.options.orphanDependents != true))";
 
+/// The CEL condition that an update adds no finalizer.
+pub(super) const NO_FURTHER_FINALIZERS: &str = "!has(object.metadata.finalizers) || object.metadata.finalizers.all(it, \
+     has(oldObject.metadata.finalizers) && it in oldObject.metadata.finalizers)";
+
 /// The CEL condition that an update keeps the owner references.
-const OWNERS_ARE_KEPT: &str = "has(object.metadata.ownerReferences) ? has(oldObject.metadata.ownerReferences) \
+pub(super) const OWNERS_ARE_KEPT: &str = "has(object.metadata.ownerReferences) ? has(oldObject.metadata.ownerReferences) \
      && object.metadata.ownerReferences == oldObject.metadata.ownerReferences \
      : !has(oldObject.metadata.ownerReferences)";
 
 /// The CEL condition that the key `it` has a prefix.
-fn starts_with(prefix: &str) -> String {
+pub(super) fn starts_with(prefix: &str) -> String {
     format!("it.startsWith('{prefix}')")
 }
 
 /// The CEL condition that an update neither adds, removes nor changes a label whose key `it` meets one of these conditions.
-fn labels_are_kept(keys: &[String]) -> String {
+pub(super) fn labels_are_kept(keys: &[String]) -> String {
     let is_free = format!("!({})", keys.join(" || "));
     let within = |labels: &str, others: &str, value: &str| {
         format!(

@@ -3,6 +3,7 @@
 use super::files::Output;
 use super::policies::account;
 use super::{Error, ReleaseParser};
+use crate::admission_policies::declared_children::{children_guard, deletion_guard, pods_guard};
 use crate::admission_policies::declared_jobs::{
     resume_guard, running_guard, suspend_policy, suspended_guard,
 };
@@ -101,12 +102,21 @@ fn documents(kind: &DeclaredKind, arguments: &JobKinds) -> Result<Vec<Document>,
             out.push(document(&format!("{of}-suspended"), &policy)?);
             out.push(document(&format!("{of}-suspended-binding"), &binding)?);
         }
-        let (policy, binding) = running_guard(kind);
-        out.push(document(&format!("{of}-running"), &policy)?);
-        out.push(document(&format!("{of}-running-binding"), &binding)?);
-        let (policy, binding) = resume_guard(kind, &not_by_controller(&arguments.controller));
-        out.push(document(&format!("{of}-resume"), &policy)?);
-        out.push(document(&format!("{of}-resume-binding"), &binding)?);
+        let not_by_controller = not_by_controller(&arguments.controller);
+        let guards = [
+            ("running", Some(running_guard(kind))),
+            ("resume", Some(resume_guard(kind, &not_by_controller))),
+            ("deletion", Some(deletion_guard(kind))),
+            ("children", children_guard(kind, &not_by_controller)),
+            ("pods", Some(pods_guard(kind, &not_by_controller))),
+        ];
+        for (name, guard) in guards {
+            let Some((policy, binding)) = guard else {
+                continue;
+            };
+            out.push(document(&format!("{of}-{name}"), &policy)?);
+            out.push(document(&format!("{of}-{name}-binding"), &binding)?);
+        }
     }
     Ok(out)
 }

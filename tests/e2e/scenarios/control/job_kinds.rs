@@ -5,6 +5,7 @@ mod fields;
 mod kueue_scenarios;
 mod mismatch;
 mod policies;
+mod running_jobs;
 mod shipped;
 mod training_run;
 mod undeclared;
@@ -285,29 +286,39 @@ fn shipped_declarations(stage: &mut Fixture) {
             "{}/../examples/job-kinds/{plural}.yaml",
             env!("CARGO_MANIFEST_DIR")
         );
-        apply(&mut site, &std::fs::read_to_string(example).unwrap());
-        life(&site, &of);
+        apply(&mut site, &std::fs::read_to_string(&example).unwrap());
+        let policies = running_jobs::install_policies(&mut site, &example, &job(&of));
+        life(&mut site, &of);
         remove(&site, of.kind, of.resource);
+        let kubectl = site.stage.cluster().kubectl();
+        kubectl
+            .with_input(&["delete", "-f", "-"], &policies)
+            .expect_accepted();
     }
     site.stop();
 }
 
-/// A job is queued, started on the nodes of its flavor, preempted, resumed and finished.
-fn life(site: &ControllerFixture<'_>, of: &Shipped) {
-    let (kind, objects) = (of.kind, &site.objects);
-    let path = collection(kind);
+/// A queued job of a shipped kind.
+fn job(of: &Shipped) -> Value {
+    let path = collection(of.kind);
     let version = path
         .trim_start_matches("/apis/")
         .split("/namespaces")
         .next()
         .unwrap();
-    objects.create(&json!({
-        "apiVersion": version, "kind": kind,
+    json!({
+        "apiVersion": version, "kind": of.kind,
         "metadata": {"name": "train", "namespace": "default", "labels": {
             "lockkeeper.dev/queue-name": "q", "lockkeeper.dev/priority-class": "low",
         }},
         "spec": of.spec,
-    }));
+    })
+}
+
+/// A job is queued, started on the nodes of its flavor, preempted, resumed and finished.
+fn life(site: &mut ControllerFixture<'_>, of: &Shipped) {
+    let (kind, objects) = (of.kind, &site.objects);
+    objects.create(&job(of));
     let before = objects.get(kind, "train")["spec"].clone();
     let is_suspended = |it: &Value| it.pointer(of.suspend) == Some(&json!(true));
     let started = objects.wait_until(kind, "train", |it| !is_suspended(it));
@@ -324,6 +335,9 @@ fn life(site: &ControllerFixture<'_>, of: &Shipped) {
     objects.wait_until("Workload", &name, |it| {
         render::has_status(it, "PodsReady", "True")
     });
+
+    running_jobs::keeps_its_pods(site, of);
+    let objects = &site.objects;
 
     site.job("first", "q", 4, "high", &json!({}));
     objects.wait_until(kind, "train", is_suspended);

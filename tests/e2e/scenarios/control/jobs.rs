@@ -248,6 +248,17 @@ fn job_scaled_while_running(stage: &mut Fixture) {
     site.wait_until_stopped("train");
     assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 5);
     site.check_workloads("control-outgrown", &["train"]);
+
+    // What the policy of running Jobs tells the user: stop the Job and change it at once.
+    parallelism(2);
+    site.wait_until_running("train");
+    let stopped = json!({"spec": {"suspend": true, "parallelism": 4}});
+    site.objects.patch("Job", "train", &stopped);
+    site.wait_for_workload("train", |workload| {
+        render::has_status(workload, "PodsReady", "True")
+            && workload["status"]["admission"]["podSetAssignments"][0]["count"] == 4
+    });
+    assert_eq!(site.pods("train").len(), 4);
     site.stop();
 }
 

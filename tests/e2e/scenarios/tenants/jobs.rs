@@ -15,6 +15,9 @@ pub fn running_jobs_are_protected(tenant: &Tenant, suspends_jobs: bool, by_polic
         if by_policies && suspends_jobs {
             only_the_controller_resumes(tenant, kind);
         }
+        if by_policies && suspends_jobs && kind == "job" {
+            running_jobs_do_not_grow(tenant);
+        }
         changes_are_rejected(tenant, kind, suspends_jobs);
         label_is_not_added_to_running_jobs(tenant, kind);
         other_controllers_are_rejected(tenant, kind);
@@ -111,6 +114,39 @@ fn only_the_controller_resumes(tenant: &Tenant, kind: &str) {
     tenant
         .run(&["delete", kind, "waits", "child", "--ignore-not-found"])
         .expect_accepted();
+}
+
+/// More pods than were started have no quota; a Job that is stopped in the same change may have more.
+fn running_jobs_do_not_grow(tenant: &Tenant) {
+    let two = json!({"suspend": true, "parallelism": 2, "completions": 9});
+    tenant
+        .create(&object("job", "grows", true, &two))
+        .expect_accepted();
+    let parallelism = |count: u32| json!({"spec": {"parallelism": count}}).to_string();
+    // It waits.
+    tenant
+        .patch("job", "grows", &parallelism(3))
+        .expect_accepted();
+    resume(tenant, "job", "grows").expect_accepted();
+    let operator = "system:serviceaccount:operators:parent";
+    let more = json!({"spec": {"parallelism": 4}});
+    for reply in [
+        tenant.patch("job", "grows", &parallelism(4)),
+        patch_as(tenant.admin(), operator, "job", "grows", &more),
+    ] {
+        let stderr = reply.expect_rejected().stderr;
+        let message = "spec.parallelism: a job with a queue gets no more pods while it runs";
+        assert!(stderr.contains(message), "{stderr}");
+    }
+    for count in [3, 1] {
+        tenant
+            .patch("job", "grows", &parallelism(count))
+            .expect_accepted();
+    }
+    patch_as_controller(tenant, "job", "grows", &more).expect_accepted();
+    let stopped = json!({"spec": {"suspend": true, "parallelism": 9}}).to_string();
+    tenant.patch("job", "grows", &stopped).expect_accepted();
+    tenant.run(&["delete", "job", "grows"]).expect_accepted();
 }
 
 fn label_is_not_added_to_running_jobs(tenant: &Tenant, kind: &str) {

@@ -100,10 +100,15 @@ pub(super) fn emitted(site: &mut ControllerFixture<'_>, flags: &[&str]) -> Strin
     let declaration = declaration("item.replicas")["items"][0].to_string();
     let file = site.stage.cluster().folder().join("jobkind.json");
     std::fs::write(&file, &declaration).unwrap();
+    emitted_for(file.to_str().unwrap(), flags)
+}
+
+/// The output of the command for a file.
+pub(super) fn emitted_for(file: &str, flags: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
         .args(["crds", "job-kinds"])
         .args(flags)
-        .arg(&file)
+        .arg(file)
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -144,7 +149,7 @@ pub(super) fn emitted_policies_require_suspension(stage: &mut Fixture) {
 }
 
 /// The account of a kind's controller.
-const OPERATOR: &str = "system:serviceaccount:ray-system:operator";
+pub(super) const OPERATOR: &str = "system:serviceaccount:ray-system:operator";
 
 /// A job that is not suspended, with a controller.
 fn child_of_a_controller() -> Value {

@@ -7,7 +7,7 @@ use super::job_guards::{
     no_orphans, of_update, starts_with,
 };
 use crate::webhooks::condition;
-use k8s_openapi::api::admissionregistration::v1::MatchCondition;
+use k8s_openapi::api::admissionregistration::v1::{MatchCondition, Validation};
 use lockkeeper_api::{GROUP, labels};
 use lockkeeper_job_kinds::DeclaredKind;
 use lockkeeper_policies::metadata_cel::has_label;
@@ -68,11 +68,23 @@ pub fn children_guard(kind: &DeclaredKind, not_by_lockkeeper: &str) -> Option<Gu
         "is-a-child",
         &format!("{} || {}", is_child("object"), is_child("oldObject")),
     ));
+    let name = format!("{}.{}.children", kind.plural, kind.group);
+    Some(guard(
+        &name,
+        rules,
+        conditions,
+        child_validations(kind),
+        None,
+    ))
+}
+
+/// What only the controller of the kind does with its children.
+fn child_validations(kind: &DeclaredKind) -> Vec<Validation> {
     let parent = &kind.kind;
     let only = format!("only the controller of {parent} may");
     let mut kept = label_keys(kind);
     kept.push(starts_with(&format!("{GROUP}/")));
-    let validations = vec![
+    vec![
         validation(
             "request.operation != 'CREATE'",
             &format!(
@@ -108,9 +120,7 @@ pub fn children_guard(kind: &DeclaredKind, not_by_lockkeeper: &str) -> Option<Gu
                 "propagationPolicy: what the children of {parent} create cannot be orphaned: it would run without quota"
             ),
         ),
-    ];
-    let name = format!("{}.{}.children", kind.plural, kind.group);
-    Some(guard(&name, rules, conditions, validations, None))
+    ]
 }
 
 /// The policy that the pods of a job keep the labels and the owner by which their controller finds them. A pod that it does not find

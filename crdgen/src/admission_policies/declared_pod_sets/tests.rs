@@ -49,45 +49,51 @@ fn jobs() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     ]
 }
 
-/// Changes of a specification as a pointer and a value, and the field of the message if they are rejected.
-fn changes(plural: &str) -> Vec<(&'static str, Value, Option<&'static str>)> {
+/// A change of a specification as a pointer and a value, and the field of the message if it is rejected.
+type Change = (&'static str, Value, Option<&'static str>);
+
+fn cluster_changes() -> Vec<Change> {
     let groups = "spec.workerGroupSpecs: ";
+    vec![
+        ("/workerGroupSpecs/0/replicas", json!(3), Some(groups)),
+        ("/workerGroupSpecs/0/replicas", json!(1), None),
+        ("/workerGroupSpecs/0/minReplicas", json!(4), Some(groups)),
+        ("/workerGroupSpecs/0/maxReplicas", json!(9), None),
+        ("/workerGroupSpecs/1/numOfHosts", json!(2), Some(groups)),
+        ("/workerGroupSpecs/0/groupName", json!("c"), Some(groups)),
+        (
+            "/workerGroupSpecs/0/scaleStrategy",
+            json!({"workersToDelete": ["p"]}),
+            None,
+        ),
+        (
+            "/workerGroupSpecs/1/template/spec/nodeSelector/pool",
+            json!("on-demand"),
+            Some(groups),
+        ),
+        ("/workerGroupSpecs", json!([]), None),
+        // The items may have another order, and one without pods may be new.
+        (
+            "/workerGroupSpecs",
+            json!([
+                {"groupName": "b", "template": template("4")},
+                {"groupName": "c", "replicas": 0, "template": template("8")},
+            ]),
+            None,
+        ),
+        (
+            "/headGroupSpec/template",
+            template("8"),
+            Some("spec.headGroupSpec.template: "),
+        ),
+    ]
+}
+
+fn changes(plural: &str) -> Vec<Change> {
     let nested = "spec.rayClusterSpec.workerGroupSpecs: ";
     let roles = "spec.mpiReplicaSpecs: ";
     match plural {
-        "rayclusters" => vec![
-            ("/workerGroupSpecs/0/replicas", json!(3), Some(groups)),
-            ("/workerGroupSpecs/0/replicas", json!(1), None),
-            ("/workerGroupSpecs/0/minReplicas", json!(4), Some(groups)),
-            ("/workerGroupSpecs/0/maxReplicas", json!(9), None),
-            ("/workerGroupSpecs/1/numOfHosts", json!(2), Some(groups)),
-            ("/workerGroupSpecs/0/groupName", json!("c"), Some(groups)),
-            (
-                "/workerGroupSpecs/0/scaleStrategy",
-                json!({"workersToDelete": ["p"]}),
-                None,
-            ),
-            (
-                "/workerGroupSpecs/1/template/spec/nodeSelector/pool",
-                json!("on-demand"),
-                Some(groups),
-            ),
-            ("/workerGroupSpecs", json!([]), None),
-            // The items may have another order, and one without pods may be new.
-            (
-                "/workerGroupSpecs",
-                json!([
-                    {"groupName": "b", "template": template("4")},
-                    {"groupName": "c", "replicas": 0, "template": template("8")},
-                ]),
-                None,
-            ),
-            (
-                "/headGroupSpec/template",
-                template("8"),
-                Some("spec.headGroupSpec.template: "),
-            ),
-        ],
+        "rayclusters" => cluster_changes(),
         "rayjobs" => vec![
             (
                 "/rayClusterSpec/workerGroupSpecs/0/replicas",

@@ -68,6 +68,10 @@ bench:
 bench-core *parts:
     cargo bench --package lockkeeper-preemption --bench preemption -- {{parts}}
 
+# Measure how many workloads one controller decides, with an API server in memory
+bench-scale *sizes:
+    cargo bench --package lockkeeper-controller --bench scale -- {{sizes}}
+
 # Count the instructions of a review and compare with the baseline
 instructions *flags:
     tests/bench/instructions {{flags}}

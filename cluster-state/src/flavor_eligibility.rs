@@ -43,6 +43,8 @@ fn tolerates(pod: &PodSpec, flavor: &ResourceFlavorSpec) -> bool {
     })
 }
 
+/// Kueue also considers the numeric operators, which Kubernetes 1.37 accepts behind the gate `TaintTolerationComparisonOperators` only.
+///
 /// Source: Kubernetes `Toleration.ToleratesTaint`.
 fn is_tolerated(taint: &Taint, by: &Toleration) -> bool {
     let effect = by.effect.as_deref().unwrap_or_default();
@@ -51,13 +53,27 @@ fn is_tolerated(taint: &Taint, by: &Toleration) -> bool {
     if !(effect.is_empty() || effect == taint.effect) || !(key.is_empty() || key == taint.key) {
         return false;
     }
+    let tolerated = by.value.as_deref().unwrap_or_default();
+    let value = taint.value.as_deref().unwrap_or_default();
+    let compared = |is_met: fn(&i64, &i64) -> bool| {
+        let numbers = decimal_integer(value).zip(decimal_integer(tolerated));
+        numbers.is_some_and(|(value, bound)| is_met(&value, &bound))
+    };
     match by.operator.as_deref().unwrap_or_default() {
         "Exists" => true,
-        "" | "Equal" => {
-            by.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
-        }
+        "" | "Equal" => tolerated == value,
+        "Gt" => compared(i64::gt),
+        "Lt" => compared(i64::lt),
         _ => false,
     }
+}
+
+/// A whole number as people write it: without a plus sign and without leading zeros.
+///
+/// Source: Kubernetes `content.IsDecimalInteger`.
+fn decimal_integer(text: &str) -> Option<i64> {
+    let number: i64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
 }
 
 /// Whether the node selector and the required affinity of a pod permit the labels of a flavor. Requirements on other labels are left

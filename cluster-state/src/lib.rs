@@ -14,7 +14,7 @@
 //! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.
 //! [`placement_state::PlacementState`] does so for nodes, pods and disruption budgets, to the core's placement.
 //!
-//! Not read: pod groups and placements, tolerations with `Gt` and `Lt`.
+//! Not read: pod groups and placements; of the tolerations with `Gt` and `Lt`, those of pods on nodes.
 #![deny(clippy::arithmetic_side_effects)]
 
 mod admission_status;

@@ -2,6 +2,7 @@
 
 use crate::test_cluster::{Cluster, admitted, fields, pending};
 use lockkeeper_preemption::{Decision, NextDecision, WhatIf};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 #[test]
@@ -238,6 +239,40 @@ fn flavor_labels_taints_and_tolerations_decide_on_fit() {
         cluster.set_workload(&workload);
         let expected = if is_admitted { "w Admit f" } else { "w NoFit" };
         assert_eq!(cluster.run_cycle(), [expected], "{spec}; {pod}");
+    }
+}
+
+/// Values as Kueue compares them: whole numbers without a plus sign and without leading zeros.
+#[test]
+fn tolerations_compare_numbers() {
+    for (taint, operator, tolerated, is_admitted) in [
+        ("5", "Gt", "4", true),
+        ("5", "Gt", "5", false),
+        ("5", "Lt", "6", true),
+        ("5", "Lt", "5", false),
+        ("-5", "Lt", "0", true),
+        ("05", "Gt", "4", false),
+        ("5", "Gt", "+4", false),
+        ("5", "Gt", "-0", false),
+        ("high", "Gt", "4", false),
+        ("9223372036854775807", "Gt", "9223372036854775806", true),
+        ("9223372036854775808", "Gt", "0", false),
+        ("5", "Ge", "5", false),
+    ] {
+        let mut cluster = Cluster::new();
+        let spec = format!("nodeTaints: [{{key: sla, value: '{taint}', effect: NoSchedule}}]");
+        cluster.set_flavor("f", &spec);
+        cluster.set_queue("q", &[("f", "nominalQuota: 2")], "");
+        let mut workload = pending("w", "q", 2, 0);
+        workload["spec"]["podSets"][0]["template"]["spec"]["tolerations"] =
+            json!([{"key": "sla", "operator": operator, "value": tolerated}]);
+        cluster.set_workload(&workload);
+        let expected = if is_admitted { "w Admit f" } else { "w NoFit" };
+        assert_eq!(
+            cluster.run_cycle(),
+            [expected],
+            "{taint} {operator} {tolerated}"
+        );
     }
 }
 

@@ -45,7 +45,7 @@ lint:
     cargo clippy --locked --workspace --all-targets -- -D warnings
     # All targets do not have the end-to-end tests, which run only by name.
     cargo clippy --locked --workspace --test e2e -- -D warnings
-    cargo clippy --locked --workspace --all-targets --features lockkeeper/otel,lockkeeper-webhook/otel -- -D warnings
+    cargo clippy --locked --workspace --all-targets --features lockkeeper/otel,lockkeeper-webhook/otel,lockkeeper/parquet -- -D warnings
 
 # Check licences, sources, duplicate versions and unused dependencies
 deny:

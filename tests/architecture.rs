@@ -41,6 +41,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "lockkeeper-report",
         &["lockkeeper-scenario", "lockkeeper-simulate"],
     ),
+    ("lockkeeper-parquet-table", &[]),
     (
         "lockkeeper-trace-import",
         &[
@@ -182,6 +183,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-simulate",
             "lockkeeper-cluster-state",
             "lockkeeper-scenario",
+            "lockkeeper-parquet-table",
             "lockkeeper-trace-import",
             "lockkeeper-webhook",
         ],
@@ -206,6 +208,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-observe",
     "lockkeeper-decision-log",
     "lockkeeper-doctor",
+    "lockkeeper-parquet-table",
     "lockkeeper-trace-import",
 ];
 const IMPURE: &[&str] = &[

@@ -213,7 +213,7 @@ fn mistakes_have_file_and_line_and_leave_no_output() {
         ),
         (
             vec!["docs/traces/generator.yaml", "--format", "generator", "--map", &known_queue],
-            "--map has no effect: no file is in the format swf or csv".to_owned(),
+            "--map has no effect: no file is in the format swf, csv or parquet".to_owned(),
         ),
         (
             vec!["--dump", "examples/explain/kueue.yaml", "--map", &known_queue],

@@ -120,8 +120,11 @@ pub enum ImportProblem {
     /// The CSV reader rejects the file.
     #[error("{0}")]
     Csv(String),
-    /// There are more jobs than can be numbered.
-    #[error("the file has more than {max} {of}; reduce the counts")]
+    /// A row of a table cannot be read.
+    #[error("{0}")]
+    Row(String),
+    /// There are more objects than are read.
+    #[error("the file has more than {max} {of}; split it, or reduce the counts")]
     TooMany {
         /// The limit.
         max: u64,

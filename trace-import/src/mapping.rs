@@ -122,6 +122,27 @@ pub struct CsvColumns {
     pub requests: BTreeMap<String, String>,
 }
 
+impl CsvColumns {
+    /// The names of all columns.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        let single = [
+            &self.name,
+            &self.arrival,
+            &self.run_seconds,
+            &self.maximum_execution_time_seconds,
+            &self.start,
+            &self.end,
+            &self.queue,
+            &self.partition,
+            &self.user,
+            &self.group,
+            &self.priority,
+            &self.pods,
+        ];
+        single.into_iter().flatten().chain(self.requests.values())
+    }
+}
+
 /// The form of times in a CSV file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

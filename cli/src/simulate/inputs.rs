@@ -8,11 +8,15 @@ use anyhow::{Context, Error, anyhow};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_check::ParsedSource;
 use lockkeeper_crdgen::manifests::{TextError, read_file, read_text};
+#[cfg(feature = "parquet")]
+use lockkeeper_parquet_table::{ParquetTable, TimeText};
 use lockkeeper_simulate::timeline::{JobTrace, TraceConfig};
 use lockkeeper_trace_import::{
     DumpSettings, GeneratorFile, ImportError, ImportedTrace, Mapping, dump_trace, generator_trace,
     parse_csv, parse_swf,
 };
+#[cfg(feature = "parquet")]
+use lockkeeper_trace_import::{TimeFormat, parse_rows};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, Read, stdin};
@@ -83,10 +87,10 @@ fn read_files(
 ) -> Result<Vec<Located<JobTrace>>, Error> {
     let mapping: Option<Mapping> = arguments.mapping.as_deref().map(read_object).transpose()?;
     let format_of = |path: &Path| arguments.format.unwrap_or_else(|| Format::for_path(path));
-    let is_mapped = |path: &PathBuf| matches!(format_of(path), Format::Swf | Format::Csv);
+    let is_mapped = |path: &PathBuf| format_of(path).has_only_jobs();
     if mapping.is_some() && !arguments.traces.iter().any(is_mapped) {
         return Err(anyhow!(
-            "--map has no effect: no file is in the format swf or csv; remove it, or add --format"
+            "--map has no effect: no file is in the format swf, csv or parquet; remove it, or add --format"
         ));
     }
     let mut traces = Vec::new();
@@ -95,7 +99,7 @@ fn read_files(
         match format {
             Format::Trace => traces.extend(read_objects::<JobTrace>(path)?),
             Format::Generator => traces.push(read_generator(path)?),
-            Format::Swf | Format::Csv => {
+            Format::Swf | Format::Csv | Format::Parquet => {
                 if !has_config {
                     return Err(anyhow!(
                         "{}: the file has jobs only; give their ClusterQueues with --config",
@@ -126,18 +130,60 @@ fn read_generator(path: &Path) -> Result<Located<JobTrace>, Error> {
 
 fn read_jobs(path: &Path, format: Format, mapping: &Mapping) -> Result<Located<JobTrace>, Error> {
     let file = path.display().to_string();
-    let text = read_large(path).with_context(|| format!("cannot read {file}"))?;
-    let imported = if format == Format::Swf {
-        parse_swf(&text, mapping)
+    let bytes = read_large(path).with_context(|| format!("cannot read {file}"))?;
+    let imported = if format == Format::Parquet {
+        read_parquet(&file, bytes, mapping)
     } else {
-        parse_csv(&text, mapping)
+        let text = String::from_utf8(bytes);
+        let text = text.map_err(|error| anyhow!("cannot read {file}: {error}"))?;
+        let imported = match format {
+            Format::Swf => parse_swf(&text, mapping),
+            _ => parse_csv(&text, mapping),
+        };
+        imported.map_err(|error| import_error(&file, &error))
     };
-    let ImportedTrace { trace, lines } = imported.map_err(|error| import_error(&file, &error))?;
+    let ImportedTrace { trace, lines } = imported?;
     Ok(Located {
         value: trace,
         file,
         positions: Positions::Lines(lines),
     })
+}
+
+/// Reads the jobs of a Parquet file.
+#[cfg(feature = "parquet")]
+fn read_parquet(file: &str, bytes: Vec<u8>, mapping: &Mapping) -> Result<ImportedTrace, Error> {
+    // The library panics on some damaged files. The error says so; the text of the panic is of no use.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let imported = parquet_trace(file, bytes, mapping);
+    std::panic::set_hook(hook);
+    imported
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_trace(file: &str, bytes: Vec<u8>, mapping: &Mapping) -> Result<ImportedTrace, Error> {
+    let times = match mapping.csv.times {
+        TimeFormat::Seconds => TimeText::Seconds,
+        TimeFormat::Milliseconds => TimeText::Milliseconds,
+        TimeFormat::Rfc3339 => TimeText::Rfc3339,
+    };
+    let table = ParquetTable::open(bytes).with_context(|| file.to_owned())?;
+    let is_read = |name: &str| mapping.csv.columns.names().any(|it| it == name);
+    let rows = table
+        .rows(is_read, times)
+        .with_context(|| file.to_owned())?;
+    let rows = rows.map(|row| row.map_err(|error| error.to_string()));
+    parse_rows(&table.header(), rows, mapping).map_err(|error| import_error(file, &error))
+}
+
+/// The error of builds that do not read Parquet.
+#[cfg(not(feature = "parquet"))]
+fn read_parquet(file: &str, _: Vec<u8>, _: &Mapping) -> Result<ImportedTrace, Error> {
+    Err(anyhow!(
+        "{file}: this build does not read Parquet; build lockkeeper with --features parquet, or convert the file: \
+         duckdb -c \"copy (from 'jobs.parquet') to 'jobs.csv'\""
+    ))
 }
 
 fn import_error(file: &str, error: &ImportError) -> Error {
@@ -190,23 +236,23 @@ fn read(path: &Path) -> Result<String, TextError> {
 }
 
 /// Reads a file of jobs, which may be larger than other texts.
-fn read_large(path: &Path) -> Result<String, io::Error> {
+fn read_large(path: &Path) -> Result<Vec<u8>, io::Error> {
     let from: Box<dyn Read> = if is_standard(path) {
         Box::new(stdin().lock())
     } else {
         Box::new(File::open(path)?)
     };
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     // One byte more than the limit shows that the file is larger.
     let size = from
         .take(JOBS_MAX_BYTES.saturating_add(1))
-        .read_to_string(&mut text)?;
+        .read_to_end(&mut bytes)?;
     if u64::try_from(size).unwrap_or(u64::MAX) > JOBS_MAX_BYTES {
         let limit = JOBS_MAX_BYTES >> 20;
         let message = format!("larger than {limit} MiB; split it into smaller files");
         return Err(io::Error::other(message));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 fn decode<T: DeserializeOwned>(
@@ -303,3 +349,6 @@ fn field_path(text: &str) -> FieldPath {
     }
     path
 }
+
+#[cfg(test)]
+mod tests;

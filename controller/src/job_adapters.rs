@@ -191,6 +191,8 @@ pub struct JobView {
     pub termination_end_s: Option<i64>,
     /// The job that controls it according to its owner references, with the uid; the claim is not verified.
     pub parent: Option<(JobKey, String)>,
+    /// The controlling owner, if its kind was unknown when the job was decoded: it may be declared later.
+    pub unknown_owner: Option<Box<UnknownOwner>>,
     /// `spec.managedBy`, if that is not the controller of its kind.
     pub foreign_manager: Option<String>,
     /// Whether its spec was never changed since its creation, so that it was never started.
@@ -240,6 +242,19 @@ pub struct JobView {
     pub is_incomplete: bool,
     /// What a job of a declared kind has besides.
     pub declared: Option<Box<DeclaredFields>>,
+}
+
+/// A controlling owner of a kind that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownOwner {
+    /// Its API group.
+    pub group: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
 }
 
 /// The fields of a job of a declared kind.

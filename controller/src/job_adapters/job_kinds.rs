@@ -3,7 +3,8 @@
 use super::declared::DeclaredJobs;
 use super::workload_identity::{controlling_owner, job_name_of_kind, kind_prefix};
 use super::{
-    JobAdapter, JobParseError, JobView, KINDS, job_name_from_workload, kind_from_workload_name,
+    JobAdapter, JobParseError, JobView, KINDS, UnknownOwner, job_name_from_workload,
+    kind_from_workload_name,
 };
 use crate::job_adapters;
 use crate::key::{JobKey, ObjectKey};
@@ -112,28 +113,26 @@ impl JobKinds {
             field: "kind",
             problem: "unknown kind of job".to_owned(),
         })?;
-        let parent = self.declared_parent(&object);
+        let owner = declarable_owner(&object);
         let mut view = adapter.parse(object)?;
         if view.parent.is_none()
-            && let Some((kind, name, uid)) = parent
+            && let Some(owner) = owner
         {
-            let name = ObjectKey::new(view.name.namespace(), &name);
-            view.parent = Some((JobKey { kind, name }, uid));
+            view.parent = self.declared_parent(&view.name, &owner);
+            view.unknown_owner = view.parent.is_none().then(|| Box::new(owner));
         }
         Ok(view)
     }
 
-    /// The controlling owner of a declared kind: index, name and uid.
-    fn declared_parent(&self, object: &Value) -> Option<(usize, String, String)> {
-        if self.declared.is_empty() {
-            return None;
-        }
-        let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
-        let owner = owners.iter().find(|it| it["controller"] == true)?;
-        let text = |key: &str| owner.get(key)?.as_str();
-        let group = text("apiVersion")?.split_once('/')?.0;
-        let kind = self.declared_index(group, text("kind")?)?;
-        Some((kind, text("name")?.to_owned(), text("uid")?.to_owned()))
+    /// The key and the uid of the owner of a job with this name, if its kind is declared.
+    pub(crate) fn declared_parent(
+        &self,
+        job: &ObjectKey,
+        owner: &UnknownOwner,
+    ) -> Option<(JobKey, String)> {
+        let kind = self.declared_index(&owner.group, &owner.kind)?;
+        let name = ObjectKey::new(job.namespace(), &owner.name);
+        Some((JobKey { kind, name }, owner.uid.clone()))
     }
 
     fn declared_index(&self, group: &str, kind: &str) -> Option<usize> {
@@ -186,6 +185,22 @@ impl JobKinds {
             None => job_name_from_workload(workload, kind, uid),
         }
     }
+}
+
+/// The controlling owner of an object, if its kind may be declared: it is none of Kubernetes.
+fn declarable_owner(object: &Value) -> Option<UnknownOwner> {
+    let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
+    let owner = owners.iter().find(|it| it["controller"] == true)?;
+    let text = |key: &str| Some(owner.get(key)?.as_str()?.to_owned());
+    let version = text("apiVersion")?;
+    let (group, _) = version.split_once('/')?;
+    // The groups of custom resources have a dot.
+    group.contains('.').then_some(UnknownOwner {
+        group: group.to_owned(),
+        kind: text("kind")?,
+        name: text("name")?,
+        uid: text("uid")?,
+    })
 }
 
 #[cfg(test)]

@@ -37,6 +37,30 @@ pub struct Fixture {
     pub rejects_prefix: Option<String>,
 }
 
+/// The settings of a fixture with default requeueing.
+pub fn default_settings() -> Settings {
+    Settings {
+        options: Options::default(),
+        requeue: Requeue::default(),
+        excluded_resource_prefixes: Vec::new(),
+        rules: RuleSettings::default(),
+        writes_max: 8,
+        status_interval_ms: 1000,
+        pending_reason_writes_per_second: 100,
+        eviction_events_per_second: 5,
+        job_response_ms: 60_000,
+        stuck_eviction_ms: 120_000,
+        finished_retention_ms: None,
+        has_decision_log: false,
+        template_bytes_max: usize::MAX,
+        job_kinds: vec![0, 1],
+        has_pod_groups: false,
+        has_job_kinds: false,
+        seed: 1,
+        instance: "stage".to_owned(),
+    }
+}
+
 impl Fixture {
     /// A fixture with a queue of this many CPUs, and the priority classes.
     pub fn new(requeue: Requeue, cpu: u32) -> Self {
@@ -69,24 +93,8 @@ impl Fixture {
         api.create(Kind::LocalQueue, objects::local_queue("main"))
             .unwrap();
         let mut settings = Settings {
-            options: Options::default(),
             requeue,
-            excluded_resource_prefixes: Vec::new(),
-            rules: RuleSettings::default(),
-            writes_max: 8,
-            status_interval_ms: 1000,
-            pending_reason_writes_per_second: 100,
-            eviction_events_per_second: 5,
-            job_response_ms: 60_000,
-            stuck_eviction_ms: 120_000,
-            finished_retention_ms: None,
-            has_decision_log: false,
-            template_bytes_max: usize::MAX,
-            job_kinds: vec![0, 1],
-            has_pod_groups: false,
-            has_job_kinds: false,
-            seed: 1,
-            instance: "stage".to_owned(),
+            ..default_settings()
         };
         change(&mut settings);
         let mut process = ControllerProcess::new(1, settings.clone(), &api);

@@ -34,6 +34,7 @@ mod job_lifecycle;
 mod job_resize;
 mod job_stop;
 mod jobs;
+mod late_declarations;
 mod many_queues;
 mod mass_eviction;
 mod memory;

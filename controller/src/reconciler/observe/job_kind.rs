@@ -77,6 +77,7 @@ fn observe_declaration(state: &mut ReconcilerState, key: &ObjectKey, object: Arc
                 declaration: object,
             });
             state.model.lists.add_optional(Kind::Job(kind));
+            find_owners(state);
         }
         Err(problem) => {
             let is_known = entry.mistakes.as_ref() == Some(&problem);
@@ -87,5 +88,35 @@ fn observe_declaration(state: &mut ReconcilerState, key: &ObjectKey, object: Arc
                 state.enqueue_events();
             }
         }
+    }
+}
+
+/// Finds the owners of the declared kinds: workloads and jobs may have arrived before the declaration.
+fn find_owners(state: &mut ReconcilerState) {
+    let model = &state.model;
+    let workloads = model.workloads.iter().filter(|(_, it)| it.job.is_none());
+    let workloads = workloads.filter_map(|(key, it)| {
+        let (job, _) = model.job_kinds.owner(&it.object)?;
+        Some((key.clone(), job))
+    });
+    let jobs = model.jobs.iter().filter_map(|(key, it)| {
+        let owner = it.view.unknown_owner.as_ref()?;
+        let parent = model.job_kinds.declared_parent(&it.view.name, owner)?;
+        Some((key.clone(), parent))
+    });
+    let (workloads, jobs): (Vec<_>, Vec<_>) = (workloads.collect(), jobs.collect());
+    for (key, job) in workloads {
+        if let Some(tracked) = state.model.workloads.get_mut(&key) {
+            tracked.job = Some(job);
+        }
+        state.work_queue.enqueue(ObjectRef::Workload(key));
+    }
+    for (key, parent) in jobs {
+        if let Some(job) = state.model.jobs.get_mut(&key) {
+            job.view.unknown_owner = None;
+            job.view.parent = Some(parent.clone());
+        }
+        state.model.set_claim(&key, [None, Some(parent.0)]);
+        state.work_queue.enqueue(ObjectRef::Job(key));
     }
 }

@@ -1,7 +1,7 @@
 //! Validating policies for what the controller of a declared kind creates: the children and the pods of a job have no queue, and their
 //! quota is that of the job.
 
-use super::guards::{Guard, garbage_collector_condition, guard, rule, validation};
+use super::guards::{Guard, garbage_collector_condition, guard, has_controller, rule, validation};
 use super::job_guards::{
     NO_FURTHER_FINALIZERS, NO_ORPHANS, NOT_BY_OTHER_NAMESPACE, OWNERS_ARE_KEPT, labels_are_kept,
     no_orphans, of_update, starts_with,
@@ -191,14 +191,6 @@ fn label_keys(kind: &DeclaredKind) -> Vec<String> {
 /// The CEL condition that an owner reference `it` has a version of this group.
 fn version(group: &str) -> String {
     format!("it.apiVersion.startsWith('{group}/')")
-}
-
-/// The CEL condition that an object has a controller reference `it` that meets a condition.
-fn has_controller(of: &str, condition: &str) -> String {
-    format!(
-        "(has({of}.metadata.ownerReferences) && {of}.metadata.ownerReferences.exists(it, has(it.controller) && it.controller \
-         && {condition}))"
-    )
 }
 
 #[cfg(test)]

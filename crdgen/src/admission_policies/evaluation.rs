@@ -34,23 +34,35 @@ pub fn denials(
     let mut policies = PolicySet::default();
     policies.add(&serde_json::to_value(policy).unwrap());
     policies.add(&serde_json::to_value(binding).unwrap());
-    let user = UserInfo {
-        name: name.to_owned(),
-        groups: Vec::new(),
-    };
+    denials_by(&policies, resource, old, new, name)
+}
+
+/// The same of all validating policies.
+pub fn denials_by(
+    policies: &PolicySet,
+    resource: &Resource,
+    old: Option<&Value>,
+    new: &Value,
+    name: &str,
+) -> Vec<String> {
     let request = AdmissionRequest {
         object: new,
         old,
         resource,
         namespace: Some("team"),
-        user: Some(&user),
+        user: Some(&user(name)),
     };
-    let messages = policies
-        .validate(&request)
-        .into_iter()
-        .map(|it| match it.outcome {
-            Outcome::Denied { message, .. } => message,
-            other => panic!("{other:?}"),
-        });
+    let decisions = policies.validate(&request).into_iter();
+    let messages = decisions.map(|it| match it.outcome {
+        Outcome::Denied { message, .. } => message,
+        other => panic!("{other:?}"),
+    });
     messages.collect()
+}
+
+pub fn user(name: &str) -> UserInfo {
+    UserInfo {
+        name: name.to_owned(),
+        groups: Vec::new(),
+    }
 }

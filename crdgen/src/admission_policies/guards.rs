@@ -125,6 +125,14 @@ pub(super) fn has_queue(of: &str) -> String {
     )
 }
 
+/// The CEL condition that an object has a controller reference `it` that meets a condition.
+pub(super) fn has_controller(of: &str, condition: &str) -> String {
+    format!(
+        "(has({of}.metadata.ownerReferences) && {of}.metadata.ownerReferences.exists(it, has(it.controller) && it.controller \
+         && {condition}))"
+    )
+}
+
 /// The garbage collector removes references to deleted owners.
 pub(super) fn garbage_collector_condition() -> MatchCondition {
     condition(

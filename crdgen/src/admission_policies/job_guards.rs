@@ -2,7 +2,8 @@
 //! what the quota of a JobSet or of a Job is found by.
 
 use super::guards::{
-    Guard, garbage_collector_condition, guard, has_queue, job_rules, rule, validation,
+    Guard, garbage_collector_condition, guard, has_controller, has_queue, job_rules, rule,
+    validation,
 };
 use super::pod_guards::JOB_CONTROLLER;
 use crate::webhooks::condition;
@@ -114,14 +115,12 @@ pub fn job_set_guard(senders: &Senders<'_>) -> Guard {
 /// was changed would run more pods, and one that its controller does not find any more would not stop, or exist twice.
 #[must_use]
 pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
-    let is_owned = |of: &str| {
-        format!(
-            "(has({of}.metadata.ownerReferences) && {of}.metadata.ownerReferences.exists(it, has(it.controller) && it.controller \
-             && it.kind == '{}' && it.apiVersion.startsWith('{}/')))",
-            job_set::KIND,
-            job_set::GROUP,
-        )
-    };
+    let of_job_set = format!(
+        "it.kind == '{}' && it.apiVersion.startsWith('{}/')",
+        job_set::KIND,
+        job_set::GROUP
+    );
+    let is_owned = |of| has_controller(of, &of_job_set);
     let is_concerned = format!(
         "(oldObject != null && {}) || (object != null && {})",
         is_owned("oldObject"),
@@ -173,10 +172,12 @@ pub fn job_set_job_guard(senders: &Senders<'_>) -> Guard {
 #[must_use]
 pub fn job_pod_guard(senders: &Senders<'_>) -> Guard {
     let is_concerned = format!(
-        "(has(oldObject.metadata.labels) && oldObject.metadata.labels.exists(it, {})) \
-         || (has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(it, has(it.controller) \
-         && it.controller && it.kind == 'Job' && it.apiVersion.startsWith('batch/')))",
-        starts_with(JOB_LABELS)
+        "(has(oldObject.metadata.labels) && oldObject.metadata.labels.exists(it, {})) || {}",
+        starts_with(JOB_LABELS),
+        has_controller(
+            "oldObject",
+            "it.kind == 'Job' && it.apiVersion.startsWith('batch/')"
+        )
     );
     let mut kept = vec![starts_with(JOB_LABELS), starts_with(JOBSET_LABELS)];
     kept.extend(OLD_JOB_LABELS.map(|key| format!("it == '{key}'")));

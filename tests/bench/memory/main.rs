@@ -12,13 +12,14 @@
     reason = "a program for developers"
 )]
 
+#[path = "../controller_settings.rs"]
+mod controller_settings;
+
+use controller_settings::settings;
 use lockkeeper_controller::job_adapters::{KINDS, POD};
 use lockkeeper_controller::{
     Input, Kind, ObjectKey, ObjectRef, Reconciler, Settings, WriteOp, WriteResult,
 };
-use lockkeeper_policies::settings::Settings as RuleSettings;
-use lockkeeper_preemption::Options;
-use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Stats, StatsAlloc};
 use std::alloc::System;
@@ -114,24 +115,10 @@ impl Process {
     /// A controller that leads, with a queue without quota left.
     fn new() -> Self {
         let settings = Settings {
-            options: Options::default(),
-            requeue: RequeueSettings::default(),
-            excluded_resource_prefixes: Vec::new(),
-            rules: RuleSettings::default(),
-            writes_max: 32,
-            status_interval_ms: 1_000,
             pending_reason_writes_per_second: 1_000,
-            eviction_events_per_second: 5,
-            job_response_ms: 60_000,
-            stuck_eviction_ms: 120_000,
-            finished_retention_ms: None,
-            has_decision_log: false,
-            template_bytes_max: 32 << 20,
             job_kinds: vec![0, 1, 2],
-            has_pod_groups: false,
             has_job_kinds: true,
-            seed: 1,
-            instance: "bench".to_owned(),
+            ..settings()
         };
         let mut process = Self {
             reconciler: Reconciler::new(settings),

@@ -15,13 +15,14 @@
     reason = "a program for developers"
 )]
 
+#[path = "../controller_settings.rs"]
+mod controller_settings;
+
+use controller_settings::settings;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_controller::{
-    Input, Kind, ObjectKey, ObjectRef, Reconciler, Settings, WriteOp, WriteRequest, WriteResult,
+    Input, Kind, ObjectKey, ObjectRef, Reconciler, WriteOp, WriteRequest, WriteResult,
 };
-use lockkeeper_policies::settings::Settings as RuleSettings;
-use lockkeeper_preemption::Options;
-use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -149,30 +150,10 @@ struct Run {
 impl Run {
     /// A controller that leads, with queues and without workloads.
     fn new(cohorts: usize, queues: usize) -> Self {
-        let settings = Settings {
-            options: Options::default(),
-            requeue: RequeueSettings::default(),
-            excluded_resource_prefixes: Vec::new(),
-            rules: RuleSettings::default(),
-            writes_max: 32,
-            status_interval_ms: 1_000,
-            pending_reason_writes_per_second: 10,
-            eviction_events_per_second: 5,
-            job_response_ms: 60_000,
-            stuck_eviction_ms: 120_000,
-            finished_retention_ms: None,
-            has_decision_log: false,
-            template_bytes_max: 32 << 20,
-            job_kinds: Vec::new(),
-            has_pod_groups: false,
-            has_job_kinds: false,
-            seed: 1,
-            instance: "bench".to_owned(),
-        };
         let all_queues = cohorts * queues;
         let per_queue: usize = CLASSES.iter().map(|it| it.count).sum();
         let mut run = Self {
-            reconciler: Reconciler::new(settings),
+            reconciler: Reconciler::new(settings()),
             now_ms: BEGIN_MS,
             version: 1,
             objects: BTreeMap::new(),

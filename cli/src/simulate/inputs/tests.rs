@@ -5,7 +5,7 @@ use super::*;
 const MAP: &str = "{csv: {columns: {name: job, arrival: submitted, start: started, end: finished, queue: team, priority: prio, \
     pods: workers, requests: {cpu: cpus}}}, defaults: {runSeconds: 300}}";
 
-/// The result of reading a file of the tests, or of this text.
+/// Reads a file of the tests.
 fn read(name: &str) -> Result<Located<JobTrace>, Error> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../parquet-table/tests/files");
     let path = Path::new(folder).join(name);

@@ -1,9 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+use super::super::evaluation::{OPERATOR, denials_by, user};
 use super::*;
 use lockkeeper_api::JobKind;
 use lockkeeper_crd_schema::admission_policy::{
-    AdmissionRequest, MergeTypes, MutationKind, Outcome, PolicySet, Resource, UserInfo,
+    AdmissionRequest, MergeTypes, MutationKind, PolicySet, Resource,
 };
 use serde_json::json;
 
@@ -59,16 +60,6 @@ fn run(labels: &Value, spec: &Value) -> Value {
     })
 }
 
-fn user(name: &str) -> UserInfo {
-    UserInfo {
-        name: name.to_owned(),
-        groups: Vec::new(),
-    }
-}
-
-/// The account of a kind's controller.
-const OPERATOR: &str = "system:serviceaccount:ray-system:kuberay-operator";
-
 /// The object after the mutating policies.
 fn mutated(policies: &PolicySet, object: &Value) -> Value {
     mutated_for(policies, object, "tenant")
@@ -98,21 +89,7 @@ fn messages(policies: &PolicySet, old: &Value, new: &Value) -> Vec<String> {
 
 /// The same for an update by this user.
 fn messages_for(policies: &PolicySet, old: &Value, new: &Value, name: &str) -> Vec<String> {
-    let resource = resource();
-    let user = user(name);
-    let request = AdmissionRequest {
-        object: new,
-        old: Some(old),
-        resource: &resource,
-        namespace: Some("team"),
-        user: Some(&user),
-    };
-    let decisions = policies.validate(&request).into_iter();
-    let messages = decisions.map(|it| match it.outcome {
-        Outcome::Denied { message, .. } => message,
-        other => panic!("{other:?}"),
-    });
-    messages.collect()
+    denials_by(policies, &resource(), Some(old), new, name)
 }
 
 #[test]
@@ -275,18 +252,7 @@ fn without_mutating_policies_a_new_queued_job_must_be_suspended() {
 
 /// The messages of the validating policies about an object that a user creates.
 fn denials(policies: &PolicySet, object: &Value, name: &str) -> Vec<String> {
-    let resource = resource();
-    let user = user(name);
-    let request = AdmissionRequest {
-        user: Some(&user),
-        ..AdmissionRequest::create(object, &resource, Some("team"))
-    };
-    let decisions = policies.validate(&request).into_iter();
-    let messages = decisions.map(|it| match it.outcome {
-        Outcome::Denied { message, .. } => message,
-        other => panic!("{other:?}"),
-    });
-    messages.collect()
+    denials_by(policies, &resource(), None, object, name)
 }
 
 /// A job with the queue label of its parent, as `KubeRay` creates a `RayCluster`.

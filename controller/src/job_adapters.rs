@@ -10,6 +10,7 @@ mod pod;
 mod pod_group;
 mod pod_template;
 mod resource;
+mod unknown_owner;
 mod workload_identity;
 
 use crate::key::{JobKey, ObjectKey};
@@ -29,6 +30,7 @@ pub use pod_group::{GroupClaim, group_uid, template_text as group_template_text}
 pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
 pub use resource::Resource;
+pub use unknown_owner::UnknownOwner;
 pub(crate) use workload_identity::group_of_workload;
 use workload_identity::{job_controller, kind_prefix, workload_name};
 pub use workload_identity::{
@@ -242,19 +244,6 @@ pub struct JobView {
     pub is_incomplete: bool,
     /// What a job of a declared kind has besides.
     pub declared: Option<Box<DeclaredFields>>,
-}
-
-/// A controlling owner of a kind that is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownOwner {
-    /// Its API group.
-    pub group: String,
-    /// Its kind.
-    pub kind: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
 }
 
 /// The fields of a job of a declared kind.

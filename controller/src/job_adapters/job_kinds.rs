@@ -1,10 +1,10 @@
 //! The kinds of jobs that the controller manages: those in [`KINDS`], and those that `JobKind` objects declare.
 
 use super::declared::DeclaredJobs;
+use super::unknown_owner::{UnknownOwner, declarable_owner};
 use super::workload_identity::{controlling_owner, job_name_of_kind, kind_prefix};
 use super::{
-    JobAdapter, JobParseError, JobView, KINDS, UnknownOwner, job_name_from_workload,
-    kind_from_workload_name,
+    JobAdapter, JobParseError, JobView, KINDS, job_name_from_workload, kind_from_workload_name,
 };
 use crate::job_adapters;
 use crate::key::{JobKey, ObjectKey};
@@ -185,22 +185,6 @@ impl JobKinds {
             None => job_name_from_workload(workload, kind, uid),
         }
     }
-}
-
-/// The controlling owner of an object, if its kind may be declared: it is none of Kubernetes.
-fn declarable_owner(object: &Value) -> Option<UnknownOwner> {
-    let owners = object.pointer("/metadata/ownerReferences")?.as_array()?;
-    let owner = owners.iter().find(|it| it["controller"] == true)?;
-    let text = |key: &str| Some(owner.get(key)?.as_str()?.to_owned());
-    let version = text("apiVersion")?;
-    let (group, _) = version.split_once('/')?;
-    // The groups of custom resources have a dot.
-    group.contains('.').then_some(UnknownOwner {
-        group: group.to_owned(),
-        kind: text("kind")?,
-        name: text("name")?,
-        uid: text("uid")?,
-    })
 }
 
 #[cfg(test)]
